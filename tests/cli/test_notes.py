@@ -35,7 +35,7 @@ def test_files_that_cannot_be_imported_are_named_and_the_rest_is_imported(in_pro
     report = json.loads(in_process_cli.run("notes", "import", again, "--json", code=1).stdout)
     assert report == {
         "imported": ["notes/b.md"],
-        "errors": [{"filename": "a.md", "error": "Its slug 'a' is that of notes/a.md."}],
+        "errors": [{"filename": "a.md", "error": "Its slug 'a' is already used by notes/a.md."}],
         "skipped": 0,
     }
     assert (in_process_cli.folder / "notes/a.md").read_text(encoding="utf-8") == "one"
@@ -45,9 +45,9 @@ def test_a_missing_vault_and_one_with_paths_outside_it_are_refused(in_process_cl
     hostile = vault(in_process_cli, "evil.zip", {"../../out.md": "x"})
     assert (
         in_process_cli.error_message("notes", "import", hostile, code=1)
-        == "The vault holds a name that leads outside of it."
+        == "The vault has a path that leads outside of it."
     )
-    assert "There is no such vault." in in_process_cli.error_message("notes", "import", "nowhere", code=1)
+    assert "The vault does not exist." in in_process_cli.error_message("notes", "import", "nowhere", code=1)
     assert not (in_process_cli.folder / "notes").exists()
 
 

@@ -15,5 +15,5 @@ def project(tmp_path: Path) -> Project:
 
 @pytest.fixture
 def bare(tmp_path: Path) -> Project:
-    """A directory in which nothing is configured."""
+    """An empty directory without a configuration."""
     return Project(tmp_path)

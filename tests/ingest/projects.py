@@ -1,4 +1,4 @@
-"""Small traced projects for tests, and what can be said about one of them as plain values."""
+"""Small traced projects for tests, and their state as plain values."""
 
 from __future__ import annotations
 
@@ -64,9 +64,9 @@ class Project:
     root: Path
 
     def write(self, path: str, text: str | bytes) -> None:
-        place = self.root / path
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_bytes(text if isinstance(text, bytes) else text.encode())
+        file = self.root / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(text if isinstance(text, bytes) else text.encode())
 
     def remove(self, path: str) -> None:
         (self.root / path).unlink()
@@ -76,7 +76,7 @@ class Project:
 
 
 def configured(root: Path) -> Project:
-    """Two specifications, two source files, one of them citing each specification."""
+    """Two specifications and two source files, each citing one of them."""
     project = Project(root)
     project.write(".duvet/config.toml", CONFIG)
     project.write("specs/coffee.md", COFFEE)
@@ -96,7 +96,7 @@ def citations_of(view: TraceView, text: str) -> list[str]:
 
 
 def view_to_dict(view: TraceView) -> dict[str, Any]:
-    """Everything that a caller can learn, as plain values."""
+    """Everything that a caller can see, as plain values."""
     catalog = view.catalog
     return {
         "specifications": {
@@ -124,7 +124,7 @@ def view_to_dict(view: TraceView) -> dict[str, Any]:
 
 @dataclass
 class Work:
-    """What was parsed and what was matched since the last look."""
+    """The files parsed and the quotes matched since the last call of `since`."""
 
     sources: list[str] = field(default_factory=list)
     requirement_files: list[str] = field(default_factory=list)
@@ -132,28 +132,28 @@ class Work:
     quotes: list[str] = field(default_factory=list)
 
     def since(self) -> Work:
-        """What was done, and a fresh start."""
+        """Return the work so far and start again."""
         done = Work(self.sources[:], self.requirement_files[:], self.specifications[:], self.quotes[:])
-        for seen in (self.sources, self.requirement_files, self.specifications, self.quotes):
-            seen.clear()
+        for entries in (self.sources, self.requirement_files, self.specifications, self.quotes):
+            entries.clear()
         return done
 
 
-def observed(monkeypatch: pytest.MonkeyPatch) -> Work:
-    """Have every parse and every match written down."""
+def record_work(monkeypatch: pytest.MonkeyPatch) -> Work:
+    """Record every parsed file and every matched quote."""
     work = Work()
 
-    def watch(module: Any, name: str, seen: list[str], position: int) -> None:
+    def record(module: Any, name: str, entries: list[str], position: int) -> None:
         original = getattr(module, name)
 
-        def watched(*arguments: Any) -> Any:
-            seen.append(arguments[position])
+        def recorded(*arguments: Any) -> Any:
+            entries.append(arguments[position])
             return original(*arguments)
 
-        monkeypatch.setattr(module, name, watched)
+        monkeypatch.setattr(module, name, recorded)
 
-    watch(traced_project, "parse_citations", work.sources, 1)
-    watch(traced_project, "parse_requirement_file", work.requirement_files, 1)
-    watch(traced_specifications, "parse_specification", work.specifications, 2)
-    watch(analysis, "match_quote", work.quotes, 0)
+    record(traced_project, "parse_citations", work.sources, 1)
+    record(traced_project, "parse_requirement_file", work.requirement_files, 1)
+    record(traced_specifications, "parse_specification", work.specifications, 2)
+    record(analysis, "match_quote", work.quotes, 0)
     return work

@@ -1,4 +1,4 @@
-"""Whatever is edited in whatever order, a service that lives on says what a new one would say."""
+"""After any edits in any order, a long-running service gives the same answer as a new one."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ configurations = st.one_of(
 )
 
 
-def seen(service: TraceService) -> dict[str, Any] | str:
+def view_or_error(service: TraceService) -> dict[str, Any] | str:
     try:
         return view_to_dict(service.view())
     except ConfigError as error:
@@ -99,7 +99,7 @@ def seen(service: TraceService) -> dict[str, Any] | str:
 
 
 class Edits(RuleBasedStateMachine):
-    """A directory, a service that watches it from the start, and edits."""
+    """A project directory, a service that runs from the start, and edits."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -111,7 +111,7 @@ class Edits(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         try:
-            self.ask()
+            self.check_view()
         finally:
             shutil.rmtree(self.folder)
 
@@ -120,7 +120,7 @@ class Edits(RuleBasedStateMachine):
         return sorted(str(path.relative_to(root)) for path in root.rglob("*") if path.is_file())
 
     def _write(self, path: str, content: str | bytes) -> None:
-        """Links may lead nowhere or in a circle: then the file system refuses, and nothing is changed."""
+        """Links may be broken or circular. Then the write fails, and nothing is changed."""
         with contextlib.suppress(OSError):
             self.project.write(path, content)
 
@@ -158,21 +158,21 @@ class Edits(RuleBasedStateMachine):
     @precondition(lambda self: self._files())
     @rule(data=st.data(), goal=st.sampled_from([*SOURCES, *SPECIFICATIONS, *TOMLS]))
     def rename(self, data: st.DataObject, goal: str) -> None:
-        chosen, place = data.draw(st.sampled_from(self._files())), self.project.root / goal
+        chosen, target = data.draw(st.sampled_from(self._files())), self.project.root / goal
         with contextlib.suppress(OSError):
-            place.parent.mkdir(parents=True, exist_ok=True)
-            (self.project.root / chosen).replace(place)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            (self.project.root / chosen).replace(target)
 
     @precondition(lambda self: self._files())
     @rule(data=st.data(), goal=st.sampled_from(SOURCES + SPECIFICATIONS[:3]), hard=st.booleans())
-    def give_another_name(self, data: st.DataObject, goal: str, hard: bool) -> None:
-        named, place = self.project.root / data.draw(st.sampled_from(self._files())), self.project.root / goal
+    def link_file(self, data: st.DataObject, goal: str, hard: bool) -> None:
+        file, link = self.project.root / data.draw(st.sampled_from(self._files())), self.project.root / goal
         with contextlib.suppress(OSError):
-            place.parent.mkdir(parents=True, exist_ok=True)
+            link.parent.mkdir(parents=True, exist_ok=True)
             if hard:
-                place.hardlink_to(named.resolve())
+                link.hardlink_to(file.resolve())
             else:
-                place.symlink_to(named)
+                link.symlink_to(file)
 
     @rule(name=st.sampled_from(FOLDERS), to=st.sampled_from([*FOLDERS, "src/moved", "../outside"]))
     def move_folder(self, name: str, to: str) -> None:
@@ -186,11 +186,11 @@ class Edits(RuleBasedStateMachine):
 
     @rule(name=st.sampled_from(FOLDERS))
     def remove_folder(self, name: str) -> None:
-        place = self.project.root / name
-        if place.is_symlink():
-            place.unlink()
-        elif place.is_dir():
-            shutil.rmtree(place)
+        folder = self.project.root / name
+        if folder.is_symlink():
+            folder.unlink()
+        elif folder.is_dir():
+            shutil.rmtree(folder)
 
     @rule(name=st.sampled_from(["a.rs", "b.rs", "coffee.md"]), text=source_texts)
     def write_outside(self, name: str, text: str) -> None:
@@ -198,11 +198,11 @@ class Edits(RuleBasedStateMachine):
             (self.folder / "outside" / name).write_text(text, encoding="utf-8")
 
     @rule()
-    def ask(self) -> None:
-        """Between some edits somebody asks, between others nobody does."""
-        now = seen(self.service)
-        assert now == seen(self.project.service())
-        if isinstance(now, dict):
+    def check_view(self) -> None:
+        """Runs between some of the edits, not between all."""
+        view = view_or_error(self.service)
+        assert view == view_or_error(self.project.service())
+        if isinstance(view, dict):
             assert self.service.view() is self.service.view()
 
 

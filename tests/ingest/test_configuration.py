@@ -1,4 +1,4 @@
-"""The settings of a project may change while a server runs, and a project needs none."""
+"""The duvet configuration of a project can change while a server runs, and is optional."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.ingest.projects import (
     Project,
     citations_of,
     cite,
-    observed,
+    record_work,
     statuses,
     view_to_dict,
 )
@@ -26,10 +26,10 @@ SCHEMA = "'$schema' = \"https://awslabs.github.io/duvet/config/v0.4.0.json\"\n"
 HASHES, LONG_HASHES = ("#=", "#%"), ("##=", "##%")
 
 
-# -- while alive -------------------------------------------------------------------------------------------------------
+# -- while a server runs -----------------------------------------------------------------------------------------------
 
 
-def test_a_configuration_that_is_added_takes_over(bare: Project) -> None:
+def test_a_new_configuration_takes_effect(bare: Project) -> None:
     bare.write("specs/coffee.md", COFFEE)
     bare.write("other/tea.md", TEA)
     service = bare.service()
@@ -42,12 +42,12 @@ def test_a_configuration_that_is_added_takes_over(bare: Project) -> None:
 
 ##= docs/spec/trace.md#freshness
 ##% A change to `.duvet/config.toml` MUST take effect without a restart.
-def test_a_changed_configuration_is_followed_without_parsing_all_again(
+def test_a_changed_configuration_takes_effect_without_parsing_all_again(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     service = project.service()
     service.view()
-    work = observed(monkeypatch)
+    work = record_work(monkeypatch)
     project.write(".duvet/config.toml", CONFIG.partition('[[specification]]\nsource = "specs/tea.md"')[0])
     view = service.view()
     assert list(view.catalog.specifications) == ["specs-coffee", "specs-tea"]
@@ -69,7 +69,7 @@ def test_a_changed_configuration_is_followed_without_parsing_all_again(
         "",
     ],
 )
-def test_a_broken_configuration_is_a_clear_error_and_mending_it_helps(broken: str | bytes, project: Project) -> None:
+def test_a_broken_configuration_is_a_clear_error_until_it_is_fixed(broken: str | bytes, project: Project) -> None:
     service = project.service()
     before = view_to_dict(service.view())
     project.write(".duvet/config.toml", broken)
@@ -91,13 +91,13 @@ def test_a_server_that_starts_with_a_broken_configuration_recovers(project: Proj
 
 
 @pytest.mark.parametrize("kind", ["directory", "link out", "link loop"])
-def test_a_configuration_that_is_no_file_of_the_project_is_an_error(kind: str, bare: Project) -> None:
-    place = bare.root / ".duvet" / "config.toml"
+def test_a_configuration_that_is_not_a_file_of_the_project_is_an_error(kind: str, bare: Project) -> None:
+    path = bare.root / ".duvet" / "config.toml"
     if kind == "directory":
-        place.mkdir(parents=True)
+        path.mkdir(parents=True)
     else:
-        place.parent.mkdir()
-        place.symlink_to("/etc/passwd" if kind == "link out" else place)
+        path.parent.mkdir()
+        path.symlink_to("/etc/passwd" if kind == "link out" else path)
     service = bare.service()
     if kind == "link loop":
         assert service.view().catalog.requirements == ()
@@ -107,7 +107,7 @@ def test_a_configuration_that_is_no_file_of_the_project_is_an_error(kind: str, b
         assert "root:" not in caught.value.full_message()
 
 
-def test_patterns_that_lead_outside_are_named_and_nothing_there_is_looked_at(project: Project) -> None:
+def test_patterns_that_lead_outside_are_reported_and_not_searched(project: Project) -> None:
     outside = project.root.parent / "outside"
     outside.mkdir(exist_ok=True)
     (outside / "x.rs").write_text(cite("specs/coffee.md#serving", MILK), encoding="utf-8")
@@ -122,7 +122,7 @@ def test_patterns_that_lead_outside_are_named_and_nothing_there_is_looked_at(pro
 
 
 @pytest.mark.parametrize("url", ["https://[bad", "https://127.0.0.1/x.md", "http://example.org/x", "https://0/x"])
-def test_a_url_that_may_not_be_fetched_stays_a_problem_of_the_project(url: str, project: Project) -> None:
+def test_a_url_that_may_not_be_fetched_is_reported_as_a_problem(url: str, project: Project) -> None:
     project.write(".duvet/config.toml", CONFIG + f'[[specification]]\nsource = "{url}"\n')
     service = project.service(fetch=True)
     if "[" in url:
@@ -134,7 +134,7 @@ def test_a_url_that_may_not_be_fetched_stays_a_problem_of_the_project(url: str, 
     assert not (project.root / ".duvet/specifications").exists()
 
 
-def test_one_specification_under_two_formats_is_steady(project: Project) -> None:
+def test_one_specification_with_two_formats_gives_a_stable_view(project: Project) -> None:
     project.write(".duvet/config.toml", CONFIG + '[[specification]]\nsource = "specs/tea.md"\nformat = "ietf"\n')
     service = project.service()
     assert service.view() is service.view()
@@ -144,7 +144,7 @@ def test_one_specification_under_two_formats_is_steady(project: Project) -> None
 
 
 @pytest.mark.parametrize(
-    "place",
+    "path",
     [
         "specs/coffee.md",
         "specs/deep/coffee.md",
@@ -155,16 +155,16 @@ def test_one_specification_under_two_formats_is_steady(project: Project) -> None
         "packages/one/coffee.requirements.md",
     ],
 )
-def test_specifications_are_found_in_their_usual_places(place: str, bare: Project) -> None:
-    bare.write(place, COFFEE)
+def test_specifications_are_found_at_the_usual_paths(path: str, bare: Project) -> None:
+    bare.write(path, COFFEE)
     assert BREW in statuses(bare.service().view())
 
 
 @pytest.mark.parametrize(
-    "place", ["README.md", "docs/coffee.md", "node_modules/p/x.requirements.md", "vendor/specs/x.requirements.md"]
+    "path", ["README.md", "docs/coffee.md", "node_modules/p/x.requirements.md", "vendor/specs/x.requirements.md"]
 )
-def test_other_texts_are_no_specifications(place: str, bare: Project) -> None:
-    bare.write(place, COFFEE)
+def test_other_texts_are_not_specifications(path: str, bare: Project) -> None:
+    bare.write(path, COFFEE)
     assert statuses(bare.service().view()) == {}
 
 
@@ -174,7 +174,7 @@ POT_URL = "https://www.rfc-editor.org/rfc/rfc2324"
 
 ##= docs/spec/trace.md#defaults
 ##% The texts of URLs and the requirement files that older versions of duvet keep below `specs` MUST be supported.
-def test_texts_below_the_name_of_a_host_are_those_of_its_urls(bare: Project) -> None:
+def test_texts_below_a_host_directory_are_those_of_its_urls(bare: Project) -> None:
     bare.write("specs/www.rfc-editor.org/rfc/rfc2324.txt", POT)
     bare.write("specs/example.org/drafts/draft-pots-02.txt", POT.replace("tea", "soup"))
     bare.write("specs/coffee.md", COFFEE)
@@ -195,7 +195,7 @@ def test_texts_below_the_name_of_a_host_are_those_of_its_urls(bare: Project) -> 
     assert service.view() is view
 
 
-def test_where_requirements_were_extracted_below_specs_they_alone_count(bare: Project) -> None:
+def test_only_requirements_extracted_below_specs_count_if_there_are_any(bare: Project) -> None:
     bare.write("specs/www.rfc-editor.org/rfc/rfc2324.txt", POT)
     bare.write("specs/www.rfc-editor.org/rfc/rfc7168.txt", POT.replace("tea", "soup"))
     extracted = f'target = "{POT_URL}#section-1"\n\n[[spec]]\nlevel = "MUST"\nquote = "A pot MUST NOT hold tea."\n'
@@ -211,7 +211,7 @@ def test_where_requirements_were_extracted_below_specs_they_alone_count(bare: Pr
     assert list(view.catalog.specifications) == ["rfc2324", "rfc7168"]
 
 
-def test_a_specification_that_is_added_while_alive_is_found(bare: Project) -> None:
+def test_a_specification_added_later_is_found(bare: Project) -> None:
     service = bare.service()
     first = service.view()
     assert statuses(first) == {}
@@ -244,13 +244,13 @@ def test_a_specification_that_is_added_while_alive_is_found(bare: Project) -> No
         ("a.sql", ("--=", "--#")),
     ],
 )
-def test_code_is_read_in_the_styles_of_its_language(path: str, style: tuple[str, str], bare: Project) -> None:
+def test_code_is_parsed_in_the_comment_styles_of_its_language(path: str, style: tuple[str, str], bare: Project) -> None:
     bare.write("specs/coffee.md", COFFEE)
     bare.write(path, cite("specs/coffee.md#brewing", BREW, style=style))
     assert statuses(bare.service().view())[BREW] == "missing_test"
 
 
-def test_both_python_styles_in_one_file_are_read_each_once(bare: Project) -> None:
+def test_both_python_styles_in_one_file_are_parsed_once_each(bare: Project) -> None:
     bare.write("specs/coffee.md", COFFEE)
     bare.write(
         "a.py",
@@ -274,7 +274,7 @@ def test_vendored_and_generated_code_is_left_out(folder: str, bare: Project) -> 
     assert view.state.problems == ()
 
 
-def test_our_own_settings_choose_specifications_and_sources(bare: Project) -> None:
+def test_the_trace_settings_choose_specifications_and_sources(bare: Project) -> None:
     bare.write("texts/coffee.md", COFFEE)
     bare.write("lib/a.py", cite("texts/coffee.md#brewing", BREW, style=HASHES))
     bare.write("other/b.py", cite("texts/coffee.md#serving", MILK, style=HASHES))
@@ -282,19 +282,19 @@ def test_our_own_settings_choose_specifications_and_sources(bare: Project) -> No
     assert (statuses(view)[BREW], statuses(view)[MILK]) == ("missing_test", "not_started")
 
 
-def test_our_own_settings_may_name_a_url_and_may_not_leave_the_project(bare: Project) -> None:
+def test_the_trace_settings_may_name_a_url_but_not_leave_the_project(bare: Project) -> None:
     (bare.root.parent / "outside.md").write_text(COFFEE, encoding="utf-8")
     bare.write(".duvet/specifications/example.org/tea.txt", TEA)
     service = bare.service(specifications=("https://example.org/tea", "../*.md", "/**/*.md"))
     assert list(statuses(service.view())) == [BOIL]
 
 
-def test_a_directory_with_nothing_in_it_is_a_project_too(bare: Project) -> None:
+def test_an_empty_directory_is_a_project(bare: Project) -> None:
     view = bare.service().view()
     assert (view.catalog.requirements, view.catalog.citations, view.state.problems) == ((), (), ())
 
 
-def test_a_project_directory_that_vanishes_is_reported(tmp_path: Path) -> None:
+def test_a_missing_project_directory_is_reported(tmp_path: Path) -> None:
     project = Project(tmp_path / "here")
     project.write("specs/coffee.md", COFFEE)
     service = project.service()
@@ -331,7 +331,7 @@ RFC_NAMES = [
 
 
 @pytest.mark.parametrize("name", RFC_NAMES)
-def test_every_name_of_an_rfc_counts_for_one_document(name: str, bare: Project) -> None:
+def test_all_names_of_an_rfc_are_one_document(name: str, bare: Project) -> None:
     bare.write(
         ".duvet/config.toml", SCHEMA + f'[[source]]\npattern = "*.rs"\n[[specification]]\nsource = "{RFC_NAMES[0]}"\n'
     )
@@ -347,22 +347,22 @@ def test_every_name_of_an_rfc_counts_for_one_document(name: str, bare: Project) 
 
 ##= docs/spec/trace.md#targets
 ##% The MCP tools MUST treat two spellings of the same document as one specification.
-def test_two_spellings_of_a_path_count_for_one_document(project: Project) -> None:
+def test_two_spellings_of_a_path_are_one_document(project: Project) -> None:
     project.write("tests/a.rs", cite("./specs/../specs/coffee.md#brewing", BREW))
     view = project.service().view()
     assert statuses(view)[BREW] == "complete"
     assert list(view.catalog.specifications) == ["specs-coffee", "specs-tea"]
 
 
-def test_a_format_that_is_spelled_out_counts_for_the_same_document(project: Project) -> None:
+def test_an_explicit_format_does_not_make_another_document(project: Project) -> None:
     project.write("tests/a.rs", cite("specs/coffee.md#brewing", BREW, "format=markdown"))
     view = project.service().view()
     assert statuses(view)[BREW] == "complete"
     assert list(view.catalog.specifications) == ["specs-coffee", "specs-tea"]
 
 
-def test_a_file_that_says_it_is_another_document_does_not_take_its_place(project: Project) -> None:
-    """F7: content never decides identity; only the path or the URL does."""
+def test_a_file_that_claims_to_be_another_document_does_not_replace_it(project: Project) -> None:
+    """The identity of a document is its path or URL, never its content."""
     project.write("specs/evil.md", "# Coffee\n\n[//]: # (specs/coffee.md)\n\n## Brewing\n\nThe pot MUST run away.\n")
     project.write(".duvet/config.toml", CONFIG + '[[specification]]\nsource = "specs/evil.md"\n')
     catalog = project.service().view().catalog
@@ -370,7 +370,7 @@ def test_a_file_that_says_it_is_another_document_does_not_take_its_place(project
     assert [r.text for r in catalog.by_section[("specs-coffee", "brewing")]] == [BREW, "The pot SHOULD keep it warm."]
 
 
-# -- the comment style that is proposed --------------------------------------------------------------------------------
+# -- the proposed comment style ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -390,7 +390,7 @@ def test_the_style_of_most_sources_is_proposed(files: list[str], meta: str, bare
     assert service.style_for(service.view()).meta == meta
 
 
-def test_the_style_of_the_citations_that_are_there_comes_first(bare: Project) -> None:
+def test_the_style_of_existing_citations_comes_first(bare: Project) -> None:
     bare.write("specs/coffee.md", COFFEE)
     for path in ("a.go", "b.go", "c.go"):
         bare.write(path, "")

@@ -1,4 +1,4 @@
-"""A server that may fetch specifications: they are in the answer of who waits for them, and hold up nobody else."""
+"""A server that may fetch specifications: one caller waits for them, and no other caller is blocked."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ BREWS = "A pot MUST brew."
 STORED = ".duvet/specifications/spec.example/spec.txt"
 
 
-def wants(project: Project, url: str) -> None:
+def configure_url(project: Project, url: str) -> None:
     project.write(".duvet/config.toml", CONFIG + f'[[specification]]\nsource = "{url}"\n')
 
 
 @pytest.fixture
 def site(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
-    """A secure server of that name on this machine, and a policy that finds it, trusts it and may call it."""
+    """A local TLS server for spec.example, and a policy that resolves, trusts and allows it."""
     authority = Authority.make(tmp_path_factory.mktemp("authority"))
     policy = http_fetch.FetchPolicy(
         allow_private=True, ports=None, resolve=lambda _host, _port: ["127.0.0.1"], tls=authority.trusted()
@@ -46,10 +46,10 @@ def site(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPat
 ##% A specification MUST NOT be downloaded unless the user asks for it with `--fetch` or with the setting
 ##% `trace.fetch`.
 @pytest.mark.parametrize("fetch", [True, False])
-def test_the_setting_trace_fetch_has_the_server_fetch_what_is_missing(
+def test_the_server_fetches_missing_specifications_if_trace_fetch_is_set(
     fetch: bool, site: Site, project: Project, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    wants(project, site.url(scheme="https", host="spec.example"))
+    configure_url(project, site.url(scheme="https", host="spec.example"))
     settings = tmp_path_factory.mktemp("own") / "contextive.json"
     settings.write_text(json.dumps({"trace": {"fetch": fetch}}), encoding="utf-8")
     request = ConfigRequest(project=project.root, explicit=settings, builtin_packs=frozenset(BUILTIN))
@@ -68,7 +68,7 @@ def test_the_setting_trace_fetch_has_the_server_fetch_what_is_missing(
     assert (project.root / STORED).exists() is fetch
 
 
-def test_who_asks_during_a_fetch_is_told_what_is_there(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_caller_during_a_fetch_gets_the_current_state(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     started, may_end = Event(), Event()
 
     def fetch(_url: str, destination: Path, **_: object) -> None:
@@ -78,7 +78,7 @@ def test_who_asks_during_a_fetch_is_told_what_is_there(project: Project, monkeyp
         destination.write_bytes(TEXT)
 
     monkeypatch.setattr(http_fetch, "fetch_specification", fetch)
-    wants(project, URL)
+    configure_url(project, URL)
     service = project.service(fetch=True)
     with ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(service.view)
@@ -96,18 +96,18 @@ def test_who_asks_during_a_fetch_is_told_what_is_there(project: Project, monkeyp
 def test_a_fetch_that_fails_is_tried_once_for_each_configuration(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: list[str] = []
+    fetched: list[str] = []
 
     def fetch(url: str, _destination: Path, **_: object) -> None:
-        asked.append(url)
+        fetched.append(url)
         raise UpstreamError("The server cannot be reached.")
 
     monkeypatch.setattr(http_fetch, "fetch_specification", fetch)
-    wants(project, URL)
+    configure_url(project, URL)
     service = project.service(fetch=True)
     for _ in range(3):
         assert [problem.code for problem in service.view().state.problems] == ["specification_not_found"]
-    assert asked == [URL]
-    wants(project, f"{URL}?other")
+    assert fetched == [URL]
+    configure_url(project, f"{URL}?other")
     service.view()
-    assert asked == [URL, f"{URL}?other"]
+    assert fetched == [URL, f"{URL}?other"]

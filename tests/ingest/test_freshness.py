@@ -1,4 +1,4 @@
-"""Every answer is that of the files as they are, and costs no more than what changed."""
+"""Every answer reflects the current files, and only changed files are parsed again."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.ingest.projects import (
     Work,
     citations_of,
     cite,
-    observed,
+    record_work,
     statuses,
     view_to_dict,
 )
@@ -33,10 +33,10 @@ def fresh_view_to_dict(project: Project) -> dict[str, object]:
     return view_to_dict(project.service().view())
 
 
-# -- a save before a call is in that call's answer ---------------------------------------------------------------------
+# -- an answer reflects every save before the call ---------------------------------------------------------------------
 
 
-def test_the_first_answer_is_right(project: Project) -> None:
+def test_the_first_answer_is_correct(project: Project) -> None:
     assert statuses(project.service().view()) == {
         BREW: "missing_test",
         WARM: "not_started",
@@ -54,7 +54,7 @@ def test_a_saved_test_is_in_the_next_answer(project: Project) -> None:
     assert statuses(service.view())[BREW] == "complete"
 
 
-def test_a_hundred_quick_saves_of_one_size_are_each_seen(project: Project) -> None:
+def test_a_hundred_quick_saves_with_the_same_size_are_all_seen(project: Project) -> None:
     service = project.service()
     for turn in range(100):
         quote = (BREW, "The pot MUST brew coffeE.")[turn % 2]
@@ -74,7 +74,7 @@ def test_a_changed_requirement_is_in_the_next_answer(project: Project) -> None:
 
 
 @pytest.mark.parametrize("kind", ["exception", "todo"])
-def test_exceptions_and_todos_in_toml_are_followed(kind: str, project: Project) -> None:
+def test_changes_of_exceptions_and_todos_in_toml_are_seen(kind: str, project: Project) -> None:
     service = project.service()
     service.view()
     path = f".duvet/{kind}s/tea.toml"
@@ -86,7 +86,7 @@ def test_exceptions_and_todos_in_toml_are_followed(kind: str, project: Project) 
     assert statuses(service.view())[BOIL] == "not_started"
 
 
-def test_new_renamed_and_removed_sources_are_followed(project: Project) -> None:
+def test_new_renamed_and_removed_sources_are_seen(project: Project) -> None:
     service = project.service()
     service.view()
     project.write("src/deep/new.rs", cite("specs/coffee.md#serving", MILK))
@@ -98,7 +98,7 @@ def test_new_renamed_and_removed_sources_are_followed(project: Project) -> None:
     assert view_to_dict(service.view()) == fresh_view_to_dict(project)
 
 
-def test_a_removed_specification_is_missed_and_welcomed_back(project: Project) -> None:
+def test_a_removed_specification_is_reported_until_it_is_back(project: Project) -> None:
     service = project.service()
     service.view()
     project.remove("specs/tea.md")
@@ -112,7 +112,7 @@ def test_a_removed_specification_is_missed_and_welcomed_back(project: Project) -
     assert service.view().state.problems == ()
 
 
-def test_a_specification_that_appears_nearer_to_its_toml_file_is_taken(project: Project) -> None:
+def test_a_specification_that_appears_next_to_its_toml_file_is_found(project: Project) -> None:
     project.write(".duvet/todos/x.toml", f'target = "local.md#part"\n[[todo]]\nquote = "{MILK}"\n')
     service = project.service()
     assert [p.code for p in service.view().state.problems] == ["specification_not_found"]
@@ -123,7 +123,7 @@ def test_a_specification_that_appears_nearer_to_its_toml_file_is_taken(project: 
     assert view_to_dict(service.view()) == fresh_view_to_dict(project)
 
 
-def test_a_stored_copy_of_a_url_is_found_once_it_is_there(project: Project) -> None:
+def test_a_stored_copy_of_a_url_is_found_as_soon_as_it_exists(project: Project) -> None:
     url = "https://example.org/specs/pot.md"
     project.write("src/pot.rs", cite(f"{url}#lid", "A lid MUST close."))
     service = project.service()
@@ -134,11 +134,13 @@ def test_a_stored_copy_of_a_url_is_found_once_it_is_there(project: Project) -> N
     assert view.catalog.resolve(url) is not None
 
 
-# -- only what changed -------------------------------------------------------------------------------------------------
+# -- only changed files are parsed again -------------------------------------------------------------------------------
 
 
-def test_nothing_changed_is_the_very_same_state_and_no_work(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    work = observed(monkeypatch)
+def test_without_changes_the_state_is_the_same_object_and_nothing_is_parsed(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    work = record_work(monkeypatch)
     service = project.service()
     first = service.view()
     assert sorted(work.since().sources) == ["src/coffee.rs", "src/tea.rs"]
@@ -148,9 +150,9 @@ def test_nothing_changed_is_the_very_same_state_and_no_work(project: Project, mo
     assert work.since() == Work()
 
 
-@pytest.mark.parametrize("fault", ["missing specification", "missing url", "not utf-8", "bad toml", "pipe"])
-def test_nothing_changed_is_the_same_state_with_faults_in_it_too(fault: str, project: Project) -> None:
-    match fault:
+@pytest.mark.parametrize("problem", ["missing specification", "missing url", "not utf-8", "bad toml", "pipe"])
+def test_without_changes_the_state_is_the_same_object_even_with_problems(problem: str, project: Project) -> None:
+    match problem:
         case "missing specification":
             project.remove("specs/tea.md")
         case "missing url":
@@ -169,12 +171,10 @@ def test_nothing_changed_is_the_same_state_with_faults_in_it_too(fault: str, pro
 
 ##= docs/spec/trace.md#freshness
 ##% An unchanged file SHOULD NOT be parsed or matched again.
-def test_only_the_changed_file_is_parsed_again_and_only_its_citations_matched(
-    project: Project, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_only_the_changed_file_is_parsed_and_matched_again(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     service = project.service()
     service.view()
-    work = observed(monkeypatch)
+    work = record_work(monkeypatch)
     project.write("src/coffee.rs", cite("specs/coffee.md#brewing", WARM) + cite("specs/coffee.md#brewing", BREW))
     service.view()
     assert work.since() == Work(sources=["src/coffee.rs"], quotes=[])  # both sentences are known as requirements
@@ -183,7 +183,7 @@ def test_only_the_changed_file_is_parsed_again_and_only_its_citations_matched(
     assert work.since() == Work(sources=["src/coffee.rs"], quotes=["The pot"])
 
 
-def test_citations_that_move_move_in_every_answer(project: Project) -> None:
+def test_moved_citations_have_their_new_lines_in_the_next_answer(project: Project) -> None:
     project.write("src/a.rs", cite("specs/coffee.md#brewing", BREW) + "\n" + cite("specs/tea.md#steeping", BOIL))
     service = project.service()
     assert citations_of(service.view(), BOIL) == ["src/a.rs:4", "src/tea.rs:1"]
@@ -194,7 +194,7 @@ def test_citations_that_move_move_in_every_answer(project: Project) -> None:
         assert view_to_dict(service.view()) == fresh_view_to_dict(project)
 
 
-def test_an_edit_beside_the_citations_of_a_file_changes_no_state(project: Project) -> None:
+def test_an_edit_outside_citations_does_not_change_the_state(project: Project) -> None:
     service = project.service()
     before = service.view()
     project.write("src/coffee.rs", cite("specs/coffee.md#brewing", BREW) + "fn brew() { boil(); }\n")
@@ -203,7 +203,7 @@ def test_an_edit_beside_the_citations_of_a_file_changes_no_state(project: Projec
     assert citations_of(service.view(), BREW) == ["src/coffee.rs:2"]
 
 
-def test_an_answer_in_the_making_is_not_changed_by_the_next_save(project: Project) -> None:
+def test_an_earlier_view_is_not_changed_by_later_saves(project: Project) -> None:
     service, expected = project.service(), fresh_view_to_dict(project)
     first = service.view()
     project.write("src/another.rs", cite("specs/tea.md#steeping", BOIL) + "\n" + cite("specs/tea.md#x", "nowhere"))
@@ -215,29 +215,29 @@ def test_an_answer_in_the_making_is_not_changed_by_the_next_save(project: Projec
     assert view_to_dict(second) == fresh_view_to_dict(project)
 
 
-def test_a_changed_specification_rematches_only_what_targets_it(
+def test_a_changed_specification_rematches_only_its_citations(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     service = project.service()
     service.view()
-    work = observed(monkeypatch)
+    work = record_work(monkeypatch)
     project.write("specs/tea.md", TEA + "\nMore.\n")
     service.view()
     assert work.since() == Work(specifications=["specs/tea.md"], quotes=[BOIL])
 
 
-def test_a_changed_requirement_file_is_the_only_one_parsed(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_the_changed_requirement_file_is_parsed(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("a", "b"):
         project.write(f".duvet/todos/{name}.toml", f'target = "specs/coffee.md#serving"\n[[todo]]\nquote = "{MILK}"\n')
     service = project.service()
     assert [r.todo_count for r in service.view().catalog.requirements if r.text == MILK] == [2]
-    work = observed(monkeypatch)
+    work = record_work(monkeypatch)
     project.write(".duvet/todos/b.toml", "")
     assert [r.todo_count for r in service.view().catalog.requirements if r.text == MILK] == [1]
     assert work.since() == Work(requirement_files=[".duvet/todos/b.toml"])
 
 
-def test_a_touched_file_changes_nothing_that_is_said(project: Project) -> None:
+def test_a_touched_file_does_not_change_the_answer(project: Project) -> None:
     service = project.service()
     before = view_to_dict(service.view())
     for path in ("src/coffee.rs", "specs/tea.md", ".duvet/config.toml"):
@@ -252,8 +252,8 @@ def test_generations_count_states(project: Project) -> None:
     assert service.view().generation == 2
 
 
-def test_what_is_gone_is_forgotten(project: Project) -> None:
-    """A server that lives for weeks must not keep every text that ever was."""
+def test_removed_files_are_dropped_from_the_caches(project: Project) -> None:
+    """A server that runs for weeks must not keep the texts of removed files."""
     service = project.service()
     for turn in range(20):
         project.write(f"src/turn{turn}.rs", cite("specs/coffee.md#serving", MILK))
@@ -269,7 +269,7 @@ def test_what_is_gone_is_forgotten(project: Project) -> None:
     assert len(service.files._cache) <= 5
 
 
-# -- everybody at once -------------------------------------------------------------------------------------------------
+# -- concurrent callers ------------------------------------------------------------------------------------------------
 
 
 ##= docs/spec/trace.md#freshness
@@ -277,22 +277,20 @@ def test_what_is_gone_is_forgotten(project: Project) -> None:
 def test_ten_callers_at_once_get_equal_answers_and_one_refresh(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    service, together = project.service(), Barrier(10)
-    work = observed(monkeypatch)
+    service, barrier = project.service(), Barrier(10)
+    work = record_work(monkeypatch)
 
-    def ask(_: int) -> object:
-        together.wait(10)
+    def view(_: int) -> object:
+        barrier.wait(10)
         return service.view()
 
     with ThreadPoolExecutor(10) as pool:
-        views = list(pool.map(ask, range(10)))
+        views = list(pool.map(view, range(10)))
     assert len({id(view) for view in views}) == 1
     assert sorted(work.sources) == ["src/coffee.rs", "src/tea.rs"]
 
 
-def test_all_who_wait_for_a_look_at_the_files_share_the_next_one(
-    project: Project, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_all_callers_that_wait_share_the_next_refresh(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     service = project.service()
     service.view()
     reads: list[TracedProject] = []
@@ -308,8 +306,8 @@ def test_all_who_wait_for_a_look_at_the_files_share_the_next_one(
 
     monkeypatch.setattr(TracedProject, "read", slow)
 
-    class Counted:
-        """The lock of a look, which says when somebody comes to it."""
+    class CountingLock:
+        """The lock of a refresh, which counts the callers that wait for it."""
 
         def __init__(self) -> None:
             self._lock = Lock()
@@ -321,14 +319,14 @@ def test_all_who_wait_for_a_look_at_the_files_share_the_next_one(
         def __exit__(self, *_: object) -> None:
             self._lock.release()
 
-    service._shared_refresh._lock = Counted()  # type: ignore[assignment]
+    service._shared_refresh._lock = CountingLock()  # type: ignore[assignment]
     with ThreadPoolExecutor(10) as pool:
         views = list(pool.map(lambda _: service.view(), range(10)))
     assert len({id(view) for view in views}) == 1
     assert len(reads) <= 2
 
 
-def test_a_folder_that_becomes_a_link_out_of_the_project_is_told_and_forgotten_again(project: Project) -> None:
+def test_a_folder_that_becomes_a_link_out_of_the_project_is_reported_until_it_is_removed(project: Project) -> None:
     service = project.service()
     assert [problem.code for problem in service.view().state.problems] == []
     (project.root / "src").rename(project.root / "kept")
@@ -340,22 +338,22 @@ def test_a_folder_that_becomes_a_link_out_of_the_project_is_told_and_forgotten_a
     assert view_to_dict(service.view()) == fresh_view_to_dict(project)
 
 
-def test_answers_while_files_change_are_each_of_some_moment(project: Project) -> None:
+def test_each_answer_during_changes_is_consistent(project: Project) -> None:
     service = project.service()
     allowed = {"missing_test", "complete"}
 
-    def ask(_: int) -> set[str]:
+    def view_often(_: int) -> set[str]:
         return {statuses(service.view())[BREW] for _ in range(20)}
 
     with ThreadPoolExecutor(8) as pool:
-        asked = [pool.submit(ask, number) for number in range(8)]
+        futures = [pool.submit(view_often, number) for number in range(8)]
         for turn in range(40):
             project.write("tests/coffee.rs", cite("specs/coffee.md#brewing", BREW) if turn % 2 else "")
-        assert all(future.result() <= allowed for future in asked)
+        assert all(future.result() <= allowed for future in futures)
     assert view_to_dict(service.view()) == fresh_view_to_dict(project)
 
 
-# -- what subscribers are told -----------------------------------------------------------------------------------------
+# -- notifications of subscribers --------------------------------------------------------------------------------------
 
 
 def _uri(service: TraceService, text: str) -> str:
@@ -363,7 +361,7 @@ def _uri(service: TraceService, text: str) -> str:
     return next(f"duvet://{catalog.full_path(r)}" for r in catalog.requirements if r.text == text)
 
 
-def test_a_changed_status_is_told_once(project: Project) -> None:
+def test_a_changed_status_is_reported_once(project: Project) -> None:
     service = project.service()
     assert service.changed_resources() == []
     project.write("tests/coffee.rs", cite("specs/coffee.md#brewing", BREW))
@@ -375,14 +373,14 @@ def test_a_changed_status_is_told_once(project: Project) -> None:
     assert service.changed_resources() == []
 
 
-def test_a_change_that_moves_no_status_is_not_told(project: Project) -> None:
+def test_a_change_without_a_new_status_is_not_reported(project: Project) -> None:
     service = project.service()
     service.changed_resources()
     project.write("src/other.rs", "fn nothing() {}\n")
     assert service.changed_resources() == []
 
 
-def test_new_and_vanished_requirements_are_told(project: Project) -> None:
+def test_new_and_removed_requirements_are_reported(project: Project) -> None:
     service = project.service()
     service.changed_resources()
     old = _uri(service, MILK)

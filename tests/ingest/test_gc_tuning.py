@@ -7,7 +7,7 @@ import pytest
 from contextive.ingest.gc_tuning import GC_THRESHOLD, less_frequent_gc
 
 
-def test_cycles_are_looked_for_less_often_in_a_run_and_as_before_behind_it() -> None:
+def test_the_gc_threshold_is_raised_in_a_run_and_restored_after_it() -> None:
     before, enabled = gc.get_threshold(), gc.isenabled()
     with less_frequent_gc():
         assert gc.get_threshold() == (GC_THRESHOLD, *before[1:])

@@ -1,4 +1,4 @@
-"""One bad file costs itself alone, and never much time."""
+"""A bad file affects no other file, and never takes much time."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ MIB = 1024 * 1024
 
 
 @pytest.fixture
-def slow_is_wrong() -> Iterator[None]:
+def time_limit() -> Iterator[None]:
     started = time.process_time()
     yield
     assert time.process_time() - started < SECONDS
 
 
 def problem_of(view: TraceView, path: str) -> str:
-    """The one problem of a file; and everything else is still served."""
+    """The only problem of a file. Other files must not be affected."""
     assert statuses(view)[BREW] == "missing_test"
     found = [problem.message for problem in view.state.problems if problem.location.path == path]
     assert len(found) == 1, view.state.problems
     return found[0]
 
 
-# -- files that are no text --------------------------------------------------------------------------------------------
+# -- files that are not text -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.usefixtures("slow_is_wrong")
+@pytest.mark.usefixtures("time_limit")
 @pytest.mark.parametrize(
-    ("path", "data", "words"),
+    ("path", "data", "reason"),
     [
         ("src/latin.rs", b"//= specs/coffee.md#brewing\n//# caf\xe9\n", "not UTF-8"),
         ("src/utf16.rs", cite("specs/coffee.md#brewing", BREW).encode("utf-16"), "not UTF-8"),
@@ -45,16 +45,16 @@ def problem_of(view: TraceView, path: str) -> str:
         ("src/long.rs", b"x" * 100 * MIB, "larger than 16 MiB"),
     ],
 )
-def test_a_file_that_is_no_usable_text_is_named_and_skipped(
-    path: str, data: bytes, words: str, project: Project
+def test_a_file_that_is_not_usable_text_is_reported_and_skipped(
+    path: str, data: bytes, reason: str, project: Project
 ) -> None:
     project.write(path, data)
     message = problem_of(project.service().view(), path)
-    assert words in message
+    assert reason in message
     assert str(project.root) not in message
 
 
-def test_a_specification_that_is_no_text_is_named_and_skipped(project: Project) -> None:
+def test_a_specification_that_is_not_text_is_reported_and_skipped(project: Project) -> None:
     project.write("specs/tea.md", b"# Tea \xe9\n")
     view = project.service().view()
     assert problem_of(view, "src/tea.rs") == "specs/tea.md cannot be read: it is not UTF-8 (byte 6)"
@@ -62,8 +62,8 @@ def test_a_specification_that_is_no_text_is_named_and_skipped(project: Project) 
 
 ##= docs/spec/trace.md#bad-input
 ##% Circular links MUST NOT be followed endlessly.
-@pytest.mark.usefixtures("slow_is_wrong")
-def test_pipes_sockets_devices_and_circles_of_links_hold_nobody_up(project: Project) -> None:
+@pytest.mark.usefixtures("time_limit")
+def test_pipes_sockets_devices_and_circular_links_do_not_block(project: Project) -> None:
     os.mkfifo(project.root / "src/pipe.rs")
     os.mkfifo(project.root / "specs/pipe.md")
     (project.root / "src/zero.rs").symlink_to("/dev/zero")
@@ -76,12 +76,12 @@ def test_pipes_sockets_devices_and_circles_of_links_hold_nobody_up(project: Proj
         view = project.service().view()
     assert statuses(view)[BREW] == "missing_test"
     assert view.state.specification_problems
-    # /proc/self/environ is a regular file: found, and refused for where it lies.
+    # /proc/self/environ is a regular file: it is found, and refused because it is outside the project.
     assert [problem.location.path for problem in view.state.problems] == ["src/environ.rs", ".duvet/config.toml"]
     assert "PATH=" not in str(view.state.problems)
 
 
-def test_a_file_that_links_out_of_the_project_is_named_and_not_read(project: Project) -> None:
+def test_a_link_out_of_the_project_is_reported_and_not_read(project: Project) -> None:
     outside = project.root.parent / "outside.rs"
     outside.write_text(cite("specs/coffee.md#serving", MILK), encoding="utf-8")
     (project.root / "src/link.rs").symlink_to(outside)
@@ -94,7 +94,7 @@ def test_a_file_that_links_out_of_the_project_is_named_and_not_read(project: Pro
     "target",
     ["/etc/passwd", "../../../etc/passwd", "file:///etc/passwd", "specs/link.md", "specs", "/", "a\0b", "x" * 5000],
 )
-def test_a_citation_cannot_make_us_read_other_files(target: str, project: Project) -> None:
+def test_a_citation_cannot_make_the_server_read_other_files(target: str, project: Project) -> None:
     (project.root / "specs/link.md").symlink_to("/etc/passwd")
     project.write("src/evil.rs", cite(f"{target}#root", "root:x:0:0"))
     view = project.service().view()
@@ -109,10 +109,10 @@ def test_a_citation_of_a_broken_url_is_a_problem_of_that_citation(url: str, proj
     assert problem_of(project.service().view(), "src/evil.rs")
 
 
-# -- sheer size --------------------------------------------------------------------------------------------------------
+# -- large files -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.usefixtures("slow_is_wrong")
+@pytest.mark.usefixtures("time_limit")
 def test_a_million_lines_are_read(project: Project) -> None:
     filler = "fn x() {}\n" * 1_000_000
     project.write("src/big.rs", filler + cite("specs/coffee.md#serving", MILK))
@@ -120,14 +120,14 @@ def test_a_million_lines_are_read(project: Project) -> None:
     assert citations_of(view, MILK) == ["src/big.rs:1000001"]
 
 
-@pytest.mark.usefixtures("slow_is_wrong")
+@pytest.mark.usefixtures("time_limit")
 @pytest.mark.parametrize("line", ["//= x\n", "//=\n", "//# x\n", "//= a=b\n", "//= type=test\n"])
 def test_a_hundred_thousand_lines_of_citations_are_read(line: str, project: Project) -> None:
     project.write("src/many.rs", line * 100_000)
     assert statuses(project.service().view())[BREW] == "missing_test"
 
 
-@pytest.mark.usefixtures("slow_is_wrong")
+@pytest.mark.usefixtures("time_limit")
 def test_one_line_of_fifteen_megabytes_is_read(project: Project) -> None:
     project.write("src/wide.rs", "//= specs/coffee.md#brewing\n//# " + "x" * 15 * MIB)
     project.write("src/spaces.rs", "//= specs/coffee.md#brewing\n//# a" + " " * 5 * MIB + "b")
@@ -136,8 +136,8 @@ def test_one_line_of_fifteen_megabytes_is_read(project: Project) -> None:
     assert {problem.code for problem in view.state.problems} == {"quote_not_found"}
 
 
-@pytest.mark.usefixtures("slow_is_wrong")
-def test_five_thousand_files_are_followed(project: Project) -> None:
+@pytest.mark.usefixtures("time_limit")
+def test_five_thousand_files_are_checked_quickly(project: Project) -> None:
     for number in range(5000):
         project.write(f"src/f{number % 50}/x{number}.rs", "fn x() {}\n")
     service = project.service()
@@ -147,14 +147,14 @@ def test_five_thousand_files_are_followed(project: Project) -> None:
     assert time.process_time() - started < 2
 
 
-# -- specifications that want to hurt ----------------------------------------------------------------------------------
+# -- hostile specifications --------------------------------------------------------------------------------------------
 
 
 def _nested_lists() -> str:
     return "# A\n\n" + "\n".join("  " * depth + "- x" for depth in range(2000))
 
 
-@pytest.mark.usefixtures("slow_is_wrong")
+@pytest.mark.usefixtures("time_limit")
 @pytest.mark.parametrize(
     "text",
     [
@@ -186,13 +186,13 @@ def _nested_lists() -> str:
     ],
     ids=lambda text: repr(text[:14]),
 )
-def test_markdown_that_nests_without_end_costs_little(text: str, project: Project) -> None:
+def test_hostile_markdown_is_parsed_quickly(text: str, project: Project) -> None:
     project.write("specs/tea.md", text)
     assert statuses(project.service().view())[BREW] == "missing_test"
 
 
 @pytest.mark.parametrize("strange", ["\x01", "\x1b[31m", "\x7f", "\x00", "'''", '"', "\\", "\u2028", "\x85", "\ud7ff"])
-def test_a_requirement_that_no_toml_file_could_hold_is_one_all_the_same(strange: str, project: Project) -> None:
+def test_a_requirement_that_toml_cannot_represent_still_counts(strange: str, project: Project) -> None:
     sentence = f"A pot MUST bear {strange} inside."
     project.write("specs/tea.md", f"# Tea\n\n{sentence} A cup MAY, too.\n")
     project.write("src/tea.rs", cite("specs/tea.md#tea", sentence))
@@ -202,7 +202,7 @@ def test_a_requirement_that_no_toml_file_could_hold_is_one_all_the_same(strange:
     assert view.state.problems == ()
 
 
-@pytest.mark.usefixtures("slow_is_wrong")
+@pytest.mark.usefixtures("time_limit")
 @pytest.mark.parametrize(
     "text",
     [
@@ -220,13 +220,13 @@ def test_a_requirement_that_no_toml_file_could_hold_is_one_all_the_same(strange:
     ],
     ids=lambda text: repr(text[:14]),
 )
-def test_plain_text_that_wants_to_hurt_costs_little(text: str, project: Project) -> None:
+def test_hostile_plain_text_is_parsed_quickly(text: str, project: Project) -> None:
     project.write("specs/pot.txt", text)
     project.write(".duvet/config.toml", CONFIG + '[[specification]]\nsource = "specs/pot.txt"\nformat = "ietf"\n')
     assert statuses(project.service().view())[BREW] == "missing_test"
 
 
-@pytest.mark.usefixtures("slow_is_wrong")
+@pytest.mark.usefixtures("time_limit")
 @pytest.mark.parametrize(
     ("section", "quote"),
     [
@@ -236,13 +236,13 @@ def test_plain_text_that_wants_to_hurt_costs_little(text: str, project: Project)
     ],
     ids=["one letter", "two letters", "words"],
 )
-def test_a_quote_that_nearly_matches_everywhere_costs_little(section: str, quote: str, project: Project) -> None:
+def test_a_quote_that_nearly_matches_everywhere_is_matched_quickly(section: str, quote: str, project: Project) -> None:
     project.write("specs/tea.md", f"# Tea\n\n{section}\n")
     project.write("src/tea.rs", "".join(cite("specs/tea.md#tea", f"{quote}{number}") + "\n" for number in range(10)))
     assert statuses(project.service().view())[BREW] == "missing_test"
 
 
-# -- requirement files and settings that want to hurt ------------------------------------------------------------------
+# -- hostile requirement files and settings ----------------------------------------------------------------------------
 
 TOML_BOMBS: dict[str, str] = {
     "nested arrays": "a = " + "[" * 100_000,
@@ -263,23 +263,23 @@ TOML_BOMBS: dict[str, str] = {
 }
 
 
-@pytest.mark.usefixtures("slow_is_wrong")
+@pytest.mark.usefixtures("time_limit")
 @pytest.mark.parametrize("bomb", TOML_BOMBS.values(), ids=TOML_BOMBS)
-def test_a_requirement_file_that_wants_to_hurt_costs_itself_alone(bomb: str, project: Project) -> None:
+def test_a_hostile_requirement_file_affects_no_other_file(bomb: str, project: Project) -> None:
     project.write(".duvet/todos/bomb.toml", bomb)
     assert problem_of(project.service().view(), ".duvet/todos/bomb.toml")
 
 
-@pytest.mark.usefixtures("slow_is_wrong")
+@pytest.mark.usefixtures("time_limit")
 @pytest.mark.parametrize("bomb", TOML_BOMBS.values(), ids=TOML_BOMBS)
-def test_a_configuration_that_wants_to_hurt_is_a_clear_error(bomb: str, project: Project) -> None:
+def test_a_hostile_configuration_is_a_clear_error(bomb: str, project: Project) -> None:
     project.write(".duvet/config.toml", bomb)
     with pytest.raises(ConfigError) as caught:
         project.service().view()
     assert len(caught.value.full_message()) < 1000
 
 
-@pytest.mark.usefixtures("slow_is_wrong")
+@pytest.mark.usefixtures("time_limit")
 @pytest.mark.parametrize(
     "pattern",
     [
@@ -293,14 +293,14 @@ def test_a_configuration_that_wants_to_hurt_is_a_clear_error(bomb: str, project:
     ],
     ids=lambda pattern: pattern[:14],
 )
-def test_a_glob_that_wants_to_hurt_costs_little(pattern: str, project: Project) -> None:
+def test_a_hostile_glob_is_walked_quickly(pattern: str, project: Project) -> None:
     project.write("/".join(["a"] * 40) + "/x.rs", "")
     project.write(".duvet/config.toml", CONFIG + f'[[source]]\npattern = "{pattern}"\ntype = "todo"\n')
     assert BREW in statuses(project.service().view())
 
 
 @pytest.mark.parametrize("make", [lambda: "x" * 5000, lambda: "src/\\u0000", lambda: "src/[", lambda: "a/*/../b"])
-def test_a_glob_that_means_nothing_is_a_clear_error(make: Callable[[], str], project: Project) -> None:
+def test_an_invalid_glob_is_a_clear_error(make: Callable[[], str], project: Project) -> None:
     project.write(".duvet/config.toml", CONFIG + f'[[source]]\npattern = "{make()}"\n')
     with pytest.raises(ConfigError):
         project.service().view()
@@ -313,7 +313,7 @@ def test_a_glob_that_means_nothing_is_a_clear_error(make: Callable[[], str], pro
     "name",
     ["line\nbreak.rs", "co:lon:3.rs", "per%cent.rs", "quest?ion.rs", "ha#sh.rs", "sp ace.rs", "\udcff.rs", "ü.rs"],
 )
-def test_a_file_of_a_strange_name_is_a_file(name: str, project: Project) -> None:
+def test_files_with_strange_names_are_read(name: str, project: Project) -> None:
     project.write(f"src/{name}", cite("specs/coffee.md#serving", MILK))
     view = project.service().view()
     assert citations_of(view, MILK) == [f"src/{name}:1"]

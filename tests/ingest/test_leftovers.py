@@ -1,4 +1,4 @@
-"""Files under temporary names: never indexed, removed after a kill, and left alone while somebody writes them."""
+"""Temporary files: never indexed, removed if their writer was killed, and kept while they are being written."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def paused(handle):
 os.fsync = paused
 root, state = Path(sys.argv[1]), Path(sys.argv[1]) / ".contextive"
 """
-"""A process that writes with the real code, and stops in the middle of it until it gets a line."""
+"""A process that writes with the real code, and pauses in the middle until it gets a line on stdin."""
 DOCUMENT = """
 from contextive.ingest.documents import Documents, DocumentSettings, Requester
 from contextive.ingest.document_text import Draft
@@ -96,8 +96,8 @@ def run(root: Path, *arguments: str) -> dict[str, object]:
         [*PROGRAM, *arguments, "--json", "--project", str(root)],
         env=clean_environment(), capture_output=True, encoding="utf-8", timeout=60, check=True,
     )  # fmt: skip
-    told: dict[str, object] = json.loads(ended.stdout)
-    return told
+    result: dict[str, object] = json.loads(ended.stdout)
+    return result
 
 
 def temporary(folder: Path) -> list[str]:
@@ -128,13 +128,12 @@ def test_a_temporary_file_is_never_found(root: Path) -> None:
 @pytest.mark.parametrize(
     ("code", "made"), [(DOCUMENT, "docs/made.md"), (NOTE, "notes/made.md"), (NOTE_IN_A_FOLDER, "")]
 )
-def test_a_run_leaves_a_write_alone_and_removes_what_a_kill_left_behind(root: Path, code: str, made: str) -> None:
+def test_a_run_keeps_files_being_written_and_removes_those_of_killed_writers(root: Path, code: str, made: str) -> None:
     with writer(root, code) as process:
         (left,) = temporary(root)
-        remove_leftovers_below(
-            root, discover(root).folders_with_temporary_files
-        )  # as a run does it; a document holds up a whole run
-        assert temporary(root) == [left], "somebody is writing it"
+        # Not by a run, because a document in progress blocks the whole run.
+        remove_leftovers_below(root, discover(root).folders_with_temporary_files)
+        assert temporary(root) == [left], "a file that is being written was removed"
         finish(process)
     assert temporary(root) == []
     if made:
@@ -160,7 +159,7 @@ def test_a_dry_run_removes_nothing(root: Path) -> None:
 
 ##= docs/spec/gateway.md#creating-a-backup
 ##% A backup MUST remove the leftovers of a killed backup.
-def test_a_backup_removes_what_a_killed_one_left_behind(root: Path) -> None:
+def test_a_backup_removes_the_leftovers_of_a_killed_one(root: Path) -> None:
     run(root, "ingest", "--no-vectors")
     archives = root / ".contextive" / "backups" / "archives"
     with writer(root, BACKUP) as process:

@@ -1,4 +1,4 @@
-"""Notes made, changed, renamed and deleted: as files, whole or not at all, and only where notes belong."""
+"""Notes are created, changed, renamed and deleted completely or not at all, and only in notes folders."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_a_new_page_is_a_file_with_front_matter(editor: NotesEditor, service: No
     assert written.note.tags == ("a", "b c")
 
 
-def test_a_page_never_takes_the_place_of_another(editor: NotesEditor, service: NotesService) -> None:
+def test_a_new_page_never_replaces_another(editor: NotesEditor, service: NotesService) -> None:
     write(service.root, "notes/there.md", "---\ntitle: Some Page\n---\nmine")
     before = texts(service.root)
     with pytest.raises(Conflict):
@@ -57,13 +57,13 @@ def test_a_page_never_takes_the_place_of_another(editor: NotesEditor, service: N
 
 
 @pytest.mark.parametrize("slug", ["../x", "a/b", ".hidden", "A", "a b", "a--b", "-", "a\0", "日本"])
-def test_a_slug_is_taken_as_it_is_or_refused(editor: NotesEditor, service: NotesService, slug: str) -> None:
+def test_an_invalid_slug_is_refused(editor: NotesEditor, service: NotesService, slug: str) -> None:
     with pytest.raises(InvalidRequest):
         editor.create_page("T", slug=slug)
     assert texts(service.root) == {}
 
 
-def test_a_given_slug_stands_in_the_file(editor: NotesEditor, service: NotesService) -> None:
+def test_a_given_slug_is_stored_in_the_file(editor: NotesEditor, service: NotesService) -> None:
     assert editor.create_page("Long Title", slug="con").note.slug == "con"
     assert list(texts(service.root)) == ["notes/con-note.md"]
     with pytest.raises(InvalidRequest):
@@ -91,9 +91,7 @@ def test_tags_are_changed_without_touching_the_rest(editor: NotesEditor, service
     assert texts(service.root) == {"notes/p.md": text.replace("tags:\n- x", "tags: [fresh]")}
 
 
-def test_a_note_with_a_head_in_toml_is_found_by_it_and_changed_in_it(
-    editor: NotesEditor, service: NotesService
-) -> None:
+def test_toml_front_matter_is_read_and_edited(editor: NotesEditor, service: NotesService) -> None:
     head = '+++\ntitle = "Toml Note"\naliases = ["TN"]\ntags = ["x"]\ncreated_at = 2025-05-05T00:00:00Z\n[own]\nkey = 1\n+++\n'
     write(service.root, "notes/toml.md", f"{head}Text\n")
     write(service.root, "notes/other.md", "See [[Toml Note]] and [[TN]].\n")
@@ -107,9 +105,9 @@ def test_a_note_with_a_head_in_toml_is_found_by_it_and_changed_in_it(
     assert renamed.text == f"{expected}Text\n"
 
 
-def test_a_content_cannot_smuggle_in_another_name(editor: NotesEditor, service: NotesService) -> None:
+def test_new_content_cannot_rename_a_page(editor: NotesEditor, service: NotesService) -> None:
     write(service.root, "notes/p.md", "body")
-    with pytest.raises(InvalidRequest, match="another name"):
+    with pytest.raises(InvalidRequest, match="rename the note"):
         editor.update_page("p", service.page("p")[1].version, content="---\nslug: q\n---\nx")
 
 
@@ -131,7 +129,7 @@ def test_a_rename_rewrites_links_and_keeps_labels(editor: NotesEditor, service: 
     }
 
 
-def test_each_kind_of_title_is_renamed_where_it_stands(editor: NotesEditor, service: NotesService) -> None:
+def test_each_kind_of_title_is_renamed_where_it_is_written(editor: NotesEditor, service: NotesService) -> None:
     write(service.root, "notes/Plain Name.md", "text")
     write(service.root, "notes/heading.md", "# Heading\ntext")
     write(service.root, "notes/2024-01 file.md", "---\ntitle: Fixed\nslug: fixed\n---\n")
@@ -189,7 +187,7 @@ def test_renaming_there_and_back_restores_every_file(
 
 ##= docs/spec/notes.md#page-changes
 ##% The tool `delete_page` MUST turn links to the page into plain text, unless `keep_links` is true.
-def test_a_deleted_page_leaves_words_behind(editor: NotesEditor, service: NotesService) -> None:
+def test_links_to_a_deleted_page_become_plain_text(editor: NotesEditor, service: NotesService) -> None:
     write(service.root, "notes/gone.md", "x")
     write(service.root, "notes/a.md", "see [[gone|that]] and [[Gone]]")
     written = editor.delete_page("gone", version=service.page("gone")[1].version)
@@ -197,7 +195,7 @@ def test_a_deleted_page_leaves_words_behind(editor: NotesEditor, service: NotesS
     assert texts(service.root) == {"notes/a.md": "see that and Gone"}
 
 
-def test_links_to_a_deleted_page_can_stay(editor: NotesEditor, service: NotesService) -> None:
+def test_links_to_a_deleted_page_can_be_kept(editor: NotesEditor, service: NotesService) -> None:
     write(service.root, "notes/gone.md", "x")
     write(service.root, "notes/a.md", "see [[gone]]")
     editor.delete_page("gone", keep_links=True)
@@ -206,11 +204,11 @@ def test_links_to_a_deleted_page_can_stay(editor: NotesEditor, service: NotesSer
 
 ##= docs/spec/notes.md#writing-rules
 ##% A note MUST be written completely or not at all.
-def test_what_a_crash_left_behind_is_no_note_and_goes_with_the_next_write(
+def test_leftovers_of_a_crash_are_not_notes_and_are_removed_by_the_next_write(
     editor: NotesEditor, service: NotesService
 ) -> None:
     write(service.root, f"notes/.{'0' * 16}.tmp", "half a note")
-    write(service.root, "notes/.keep.tmp", "somebody's own")
+    write(service.root, "notes/.keep.tmp", "a file of the user")
     assert service.view().catalog.notes == ()
     editor.create_page("P")
     assert list(texts(service.root)) == ["notes/.keep.tmp", "notes/p.md"]
@@ -218,7 +216,7 @@ def test_what_a_crash_left_behind_is_no_note_and_goes_with_the_next_write(
 
 ##= docs/spec/notes.md#writing-rules
 ##% The answer to a write SHOULD name notes with similar content, and nothing is merged.
-def test_similar_pages_are_shown_and_not_merged(editor: NotesEditor) -> None:
+def test_similar_pages_are_listed_and_not_merged(editor: NotesEditor) -> None:
     body = "The deployment pipeline builds images, runs checks, and promotes releases every Monday."
     editor.create_page("Deployment", body)
     written = editor.create_page("Deploying", body)
@@ -249,7 +247,7 @@ def test_nothing_is_written_through_a_link(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("pattern", ["**/*.md", "../*.md", ".github/**/*.md", "docs/*/x.md", "/tmp/*.md"])
-def test_new_notes_need_a_folder_of_their_own(tmp_path: Path, pattern: str) -> None:
+def test_new_notes_need_a_notes_folder(tmp_path: Path, pattern: str) -> None:
     with pytest.raises(UnsupportedOperation):
         NotesEditor(NotesService(tmp_path, paths=(pattern,))).create_page("Agents")
     assert texts(tmp_path) == {}
@@ -257,7 +255,7 @@ def test_new_notes_need_a_folder_of_their_own(tmp_path: Path, pattern: str) -> N
 
 ##= docs/spec/notes.md#writing-rules
 ##% Each of several concurrent writers MUST either succeed or get an error.
-def test_of_many_writers_at_once_each_either_writes_or_is_told(tmp_path: Path) -> None:
+def test_each_of_many_concurrent_writers_succeeds_or_gets_an_error(tmp_path: Path) -> None:
     first = NotesEditor(NotesService(tmp_path)).create_page("Shared", "0").note
     outcomes: list[str] = []
 
@@ -279,7 +277,7 @@ def test_of_many_writers_at_once_each_either_writes_or_is_told(tmp_path: Path) -
     assert list(texts(tmp_path)) == ["notes/shared.md"]
 
 
-def test_a_folder_that_turns_into_a_link_again_and_again_leads_nowhere(tmp_path: Path) -> None:
+def test_a_folder_that_keeps_turning_into_a_link_is_never_followed(tmp_path: Path) -> None:
     outside, root = tmp_path / "outside", tmp_path / "project"
     outside.mkdir()
     root.mkdir()
@@ -328,7 +326,7 @@ INSTRUCTIONS = [
 ##= docs/spec/notes.md#writing-rules
 ##% A note MUST NOT be written under a name that agents read as instructions, regardless of case.
 @pytest.mark.parametrize("title", INSTRUCTIONS)
-def test_a_title_that_gives_a_file_of_instructions_is_refused(
+def test_a_title_that_names_an_instruction_file_is_refused(
     editor: NotesEditor, service: NotesService, title: str
 ) -> None:
     write(service.root, "notes/plain.md", "No title.")
@@ -351,7 +349,7 @@ def test_a_rename_that_keeps_the_title_as_file_name_follows_the_same_rule(
     assert list(texts(service.root)) == ["notes/plain.md"]
 
 
-def test_a_file_of_instructions_that_is_there_can_be_read_and_deleted_but_not_changed(
+def test_an_existing_instruction_file_can_be_read_and_deleted_but_not_changed(
     editor: NotesEditor, service: NotesService
 ) -> None:
     write(service.root, "notes/CLAUDE.md", "Be kind.")
@@ -366,9 +364,7 @@ def test_a_file_of_instructions_that_is_there_can_be_read_and_deleted_but_not_ch
 ##= docs/spec/notes.md#writing-rules
 ##% A note that contains a private key or a token MUST NOT be written.
 @pytest.mark.parametrize("secret", [PRIVATE_KEY, TOKEN])
-def test_a_secret_is_refused_wherever_it_would_be_written(
-    editor: NotesEditor, service: NotesService, secret: str
-) -> None:
+def test_a_secret_in_the_content_is_refused(editor: NotesEditor, service: NotesService, secret: str) -> None:
     note = editor.create_page("P", "one").note
     before = texts(service.root)
     for change in (
@@ -396,7 +392,7 @@ def test_a_token_in_a_title_or_a_tag_is_refused(editor: NotesEditor, service: No
     assert texts(service.root) == before
 
 
-def test_a_note_that_holds_a_secret_already_stays_readable_and_is_left_alone(
+def test_a_note_that_already_has_a_secret_stays_readable_and_unchanged(
     editor: NotesEditor, service: NotesService
 ) -> None:
     write(service.root, "notes/old.md", f"[[p]] {TOKEN}")
@@ -410,7 +406,7 @@ def test_a_note_that_holds_a_secret_already_stays_readable_and_is_left_alone(
     assert editor.update_page("old", old.version, content="Taken out.\n").note.content == "Taken out.\n"
 
 
-def test_an_import_names_what_it_refuses(service: NotesService, tmp_path: Path) -> None:
+def test_an_import_lists_the_files_that_it_refuses(service: NotesService, tmp_path: Path) -> None:
     vault = tmp_path / "vault"
     for name, text in {"a/AGENTS.md": "x", "key.md": PRIVATE_KEY, "good.md": "y"}.items():
         write(vault, name, text)
@@ -419,13 +415,13 @@ def test_an_import_names_what_it_refuses(service: NotesService, tmp_path: Path) 
     assert sorted(refused.filename for refused in report.errors) == ["a/AGENTS.md", "key.md"]
 
 
-# -- a page that was made is found -------------------------------------------------------------------------------------
+# -- a created page is found -------------------------------------------------------------------------------------------
 
 
 ##= docs/spec/notes.md#page-changes
 ##% A page returned by `create_page` or `rename_page` MUST be found by `get_page` under the slug in the answer.
 @pytest.mark.parametrize("title", ["网" * 35, "é" * 300, "あ" * 300, "a" * 300, "ß" * 150, "-" * 50, "🎉" * 60])
-def test_a_long_title_gives_a_page_that_is_found(editor: NotesEditor, service: NotesService, title: str) -> None:
+def test_a_page_with_a_long_title_is_found(editor: NotesEditor, service: NotesService, title: str) -> None:
     note = editor.create_page(title, "one").note
     assert len(note.slug) <= 200
     assert service.page(note.slug)[1] == note
@@ -437,7 +433,7 @@ def test_a_long_title_gives_a_page_that_is_found(editor: NotesEditor, service: N
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(title=st.text(max_size=300), other=st.text(max_size=300))
-def test_any_title_gives_a_page_that_is_found_or_writes_nothing(
+def test_a_page_with_any_title_is_found_or_not_written(
     editor: NotesEditor, service: NotesService, title: str, other: str
 ) -> None:
     before = texts(service.root)

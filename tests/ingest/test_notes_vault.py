@@ -1,4 +1,4 @@
-"""Vaults come in with their folders, links and aliases, go out as the same bytes each time, and cannot reach outside."""
+"""Vaults: imports keep folders, links and aliases and cannot write outside; exports are deterministic."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ VAULT = {
 }
 
 
-def zipped(place: Path, files: Mapping[str, str | bytes]) -> Path:
-    with zipfile.ZipFile(place, "w", zipfile.ZIP_DEFLATED) as archive:
+def zipped(path: Path, files: Mapping[str, str | bytes]) -> Path:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, data in files.items():
             archive.writestr(name, data)
-    return place
+    return path
 
 
 ##= docs/spec/notes.md#vaults
@@ -56,7 +56,7 @@ def test_a_vault_keeps_its_folders_texts_and_links(tmp_path: Path, kind: str) ->
 
 ##= docs/spec/notes.md#vaults
 ##% An import MUST NOT replace a note, and it names the files that it did not import.
-def test_what_is_there_is_never_overwritten(tmp_path: Path) -> None:
+def test_an_import_never_overwrites_a_note(tmp_path: Path) -> None:
     root = tmp_path / "project"
     write(root, "notes/Home.md", "mine")
     write(root, "notes/other.md", "---\ntitle: Deep Note\n---\n")
@@ -67,11 +67,11 @@ def test_what_is_there_is_never_overwritten(tmp_path: Path) -> None:
     report = import_vault(service, zipped(tmp_path / "v.zip", files))
     assert report.imported == ()
     assert {refused.filename: refused.error for refused in report.errors} == {
-        "Home.md": "Its slug 'home' is that of notes/Home.md.",
-        "area/Deep Note.md": "Its slug 'deep-note' is that of notes/other.md.",
-        "area/third.md": "A file notes/area/third.md exists already.",
+        "Home.md": "Its slug 'home' is already used by notes/Home.md.",
+        "area/Deep Note.md": "Its slug 'deep-note' is already used by notes/other.md.",
+        "area/third.md": "The file notes/area/third.md already exists.",
         "bad.md": "It is not UTF-8.",
-        "con.md": "Its name cannot be a file's on every system.",
+        "con.md": "Some systems do not allow its name.",
     }
     assert texts(root) == before
 
@@ -80,7 +80,7 @@ def test_what_is_there_is_never_overwritten(tmp_path: Path) -> None:
 ##% An archive with paths that lead outside it, with links, or with a disproportionate unpacked size MUST be refused
 ##% as a whole.
 @pytest.mark.parametrize("name", ["../x.md", "a/../../x.md", "/etc/x.md", "C:x.md", "..\\x.md", "a//b.md", "./x.md"])
-def test_an_archive_that_reaches_outside_is_refused_whole(tmp_path: Path, name: str) -> None:
+def test_an_archive_with_paths_outside_it_is_refused_as_a_whole(tmp_path: Path, name: str) -> None:
     source = zipped(tmp_path / "v.zip", {"good.md": "x", name: "x"})
     (tmp_path / "project").mkdir()
     with pytest.raises(ContextiveError):
@@ -112,7 +112,7 @@ def test_links_bombs_and_broken_archives_are_refused(tmp_path: Path) -> None:
 
 ##= docs/spec/notes.md#vaults
 ##% The command `notes export` MUST write all notes as a zip file that can be imported again.
-def test_the_same_notes_give_the_same_archive_and_come_back_from_it(tmp_path: Path) -> None:
+def test_an_export_is_deterministic_and_can_be_imported_again(tmp_path: Path) -> None:
     root = tmp_path / "one"
     for name, text in VAULT.items():
         write(root, f"notes/{name}", text)

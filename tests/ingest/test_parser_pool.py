@@ -1,4 +1,4 @@
-"""Files are parsed in processes of their own: many at once, and without harm when a parser hangs or dies."""
+"""Files are parsed in worker processes: in parallel, and without harm if a parser hangs or crashes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from contextive.workspace.contents import Skipped
 from tests.processes import wait_until
 
 HANGING = "/*\n" * 20_000
-"""A text on which the grammar of Python takes time without end."""
+"""A text on which the Python grammar hangs."""
 
 
 @pytest.fixture
@@ -58,7 +58,9 @@ def children() -> set[int]:
     return {int(word) for word in found.stdout.split()}
 
 
-def test_a_pool_gives_what_this_process_would(pool: ParserPool, settings: ParseSettings, tmp_path: Path) -> None:
+def test_a_pool_returns_the_same_as_parsing_in_process(
+    pool: ParserPool, settings: ParseSettings, tmp_path: Path
+) -> None:
     paths = write_files(tmp_path, 50)
     (tmp_path / "broken.py").write_bytes(b"\xff\xfe\x00")
     paths.append("broken.py")
@@ -67,7 +69,7 @@ def test_a_pool_gives_what_this_process_would(pool: ParserPool, settings: ParseS
     assert isinstance(found["broken.py"], Skipped)
 
 
-def test_a_pool_can_be_used_again_with_other_surroundings(
+def test_a_pool_can_be_used_again_with_other_settings(
     pool: ParserPool, settings: ParseSettings, tmp_path: Path
 ) -> None:
     paths = write_files(tmp_path, 3)
@@ -80,7 +82,7 @@ def test_a_pool_can_be_used_again_with_other_surroundings(
 
 ##= docs/spec/knowledge.md#chunks-and-symbols
 ##% When a grammar hangs or fails on a file, the file MUST be indexed by lines.
-def test_a_file_on_which_the_grammar_hangs_is_indexed_by_its_lines(
+def test_a_file_on_which_the_grammar_hangs_is_indexed_by_lines(
     pool: ParserPool, settings: ParseSettings, tmp_path: Path
 ) -> None:
     paths = [*write_files(tmp_path, 4), "hanging.py"]
@@ -103,12 +105,12 @@ def test_a_worker_that_dies_is_replaced(pool: ParserPool, settings: ParseSetting
     workers = children() - before
     assert workers
     for worker in workers:
-        with contextlib.suppress(ProcessLookupError):  # the one that listed them
+        with contextlib.suppress(ProcessLookupError):  # the ps process that listed them
             os.kill(worker, signal.SIGKILL)
     assert len(list(pool.parse(settings, paths, threading.Event()))) == 40
 
 
-def test_a_stopped_pool_ends_soon(pool: ParserPool, settings: ParseSettings, tmp_path: Path) -> None:
+def test_a_stopped_pool_ends_quickly(pool: ParserPool, settings: ParseSettings, tmp_path: Path) -> None:
     paths = write_files(tmp_path, 200)
     stop = threading.Event()
     seen = 0
@@ -119,17 +121,17 @@ def test_a_stopped_pool_ends_soon(pool: ParserPool, settings: ParseSettings, tmp
     assert seen < 200
 
 
-def test_workers_that_are_told_to_rest_finish_the_run_that_has_begun(
+def test_ending_idle_workers_does_not_interrupt_a_run(
     pool: ParserPool, settings: ParseSettings, tmp_path: Path
 ) -> None:
     paths = write_files(tmp_path, 100)
     for _, outcome in pool.parse(settings, paths, threading.Event()):
         pool.end_idle_workers()
         assert not isinstance(outcome, Skipped)
-        assert outcome[0].symbols  # a worker that was ended would leave lines alone
+        assert outcome[0].symbols  # a file of a killed worker would have no symbols
 
 
-def test_a_pool_that_is_closed_in_the_middle_leaves_no_file_out(
+def test_a_pool_closed_during_a_run_still_parses_every_file(
     pool: ParserPool, settings: ParseSettings, tmp_path: Path
 ) -> None:
     paths = write_files(tmp_path, 200)
@@ -141,9 +143,7 @@ def test_a_pool_that_is_closed_in_the_middle_leaves_no_file_out(
     assert found == set(paths)
 
 
-def test_nothing_of_the_project_is_imported_by_a_worker(
-    pool: ParserPool, settings: ParseSettings, tmp_path: Path
-) -> None:
+def test_a_worker_imports_nothing_from_the_project(pool: ParserPool, settings: ParseSettings, tmp_path: Path) -> None:
     mark = tmp_path / "imported"
     for name in ("json.py", "contextive.py", "pickle.py", "sitecustomize.py"):
         (tmp_path / name).write_text(f"open({str(mark)!r}, 'w')\n", encoding="utf-8")
@@ -157,12 +157,12 @@ from contextive.ingest import parser_pool
 parse = parser_pool.parse_file
 def busy(settings, path, *, plain=False):
     if path == "busy.md" or (path == "busy.py" and not plain):
-        re.match("(a|aa)+b", "a" * 200)  # for longer than anybody lives, and holding the interpreter
+        re.match("(a|aa)+b", "a" * 200)  # practically forever, and holding the interpreter lock
     return parse(settings, path, plain=plain)
 parser_pool.parse_file = busy
 parser_pool.run_worker()
 """
-"""A worker that is never done with two files: with one only as long as its grammar is asked."""
+"""A worker that hangs on two files: on busy.md always, on busy.py only with its grammar."""
 
 
 ##= docs/spec/knowledge.md#chunks-and-symbols
@@ -237,23 +237,23 @@ def _is_gone(pid: int) -> bool:
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs timers")
-def test_a_worker_ends_itself_when_nobody_is_left_to_end_it(tmp_path: Path, settings: ParseSettings) -> None:
+def test_a_worker_ends_itself_if_its_parent_is_gone(tmp_path: Path, settings: ParseSettings) -> None:
     (tmp_path / "busy.md").write_text("# A\n", encoding="utf-8")
-    asked = pickle.dumps(settings) + pickle.dumps(["busy.md"])
+    messages = pickle.dumps(settings) + pickle.dumps(["busy.md"])
     done = subprocess.run(
-        [sys.executable, "-P", "-c", BUSY, "1.0"], input=asked, capture_output=True, timeout=60, check=False
+        [sys.executable, "-P", "-c", BUSY, "1.0"], input=messages, capture_output=True, timeout=60, check=False
     )
     assert done.returncode == -signal.SIGALRM
 
 
 ##= docs/spec/knowledge.md#chunks-and-symbols
 ##% Files MUST NOT be parsed in the server process.
-def test_where_no_worker_can_start_the_run_says_so_and_parses_nothing(
+def test_if_no_worker_can_start_the_run_fails_and_parses_nothing(
     settings: ParseSettings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("contextive.ingest.parser_pool._PROGRAM", "raise SystemExit(1)")
     parsed: list[str] = []
-    monkeypatch.setattr("contextive.ingest.parser_pool.parse_file", lambda _reading, path, **_: parsed.append(path))
+    monkeypatch.setattr("contextive.ingest.parser_pool.parse_file", lambda _settings, path, **_: parsed.append(path))
     broken = ParserPool(2)
     with pytest.raises(Unavailable, match="no parser process can be started"):
         list(broken.parse(settings, write_files(tmp_path, 20), threading.Event()))
@@ -261,18 +261,18 @@ def test_where_no_worker_can_start_the_run_says_so_and_parses_nothing(
     assert parsed == []
 
 
-def test_a_pipe_that_is_closed_while_it_is_written_to_leaves_no_file_out(
+def test_a_pipe_closed_during_a_write_leaves_no_file_out(
     pool: ParserPool, settings: ParseSettings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     real, closed = _Worker._stream, io.BytesIO()
     closed.close()
-    asked = itertools.count()
-    monkeypatch.setattr(_Worker, "_stream", lambda worker: closed if next(asked) % 3 == 0 else real(worker))
+    calls = itertools.count()
+    monkeypatch.setattr(_Worker, "_stream", lambda worker: closed if next(calls) % 3 == 0 else real(worker))
     paths = write_files(tmp_path, 20)
     assert dict(pool.parse(settings, paths, threading.Event())) == dict(parse_in_process(settings, paths))
 
 
-def test_rows_are_the_same_behind_the_pipe(tmp_path: Path, settings: ParseSettings) -> None:
+def test_rows_survive_pickling(tmp_path: Path, settings: ParseSettings) -> None:
     (tmp_path / "a.py").write_text(
         "import os\n\n\nclass A:\n    def f(self) -> None:\n        os.getpid()\n", encoding="utf-8"
     )

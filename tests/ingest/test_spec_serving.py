@@ -1,4 +1,4 @@
-"""What docs/spec/trace.md promises about bad input and the network, where no other test says all of it at once."""
+"""Requirements of docs/spec/trace.md on bad input and the network that no other test covers completely."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from tests.workspace.web import LOOSE, redirect, refusal, response, serving
 ##= docs/spec/trace.md#bad-input
 ##% A source file that cannot be read, is not UTF-8, or is larger than 16 MiB MUST be reported, and the server still
 ##% reads all other files.
-def test_a_source_file_that_is_no_use_is_reported_and_costs_no_other(
+def test_an_unreadable_source_file_is_reported_and_affects_no_other(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     project.write("src/locked.rs", cite("specs/coffee.md#serving", MILK))
     project.write("src/latin.rs", b"//= specs/coffee.md#brewing\n//# caf\xe9\n")
     project.write("src/large.rs", b"x" * (16 * 1024 * 1024 + 1))
-    really = os.open
+    original = os.open
 
-    def refused(path: Any, *arguments: Any, **more: Any) -> int:
+    def open_unless_locked(path: Any, *arguments: Any, **more: Any) -> int:
         if str(path).endswith("locked.rs"):
-            raise PermissionError("not for you")
-        return really(path, *arguments, **more)
+            raise PermissionError("permission denied")
+        return original(path, *arguments, **more)
 
-    monkeypatch.setattr(os, "open", refused)
+    monkeypatch.setattr(os, "open", open_unless_locked)
     view = project.service().view()
     assert {problem.location.path for problem in view.state.problems} == {
         f"src/{name}.rs" for name in ("locked", "latin", "large")
@@ -43,14 +43,14 @@ def test_a_source_file_that_is_no_use_is_reported_and_costs_no_other(
 ##= docs/spec/trace.md#bad-input
 ##% The server MUST NOT read files outside the project's repository, or outside the project if it has no repository.
 @pytest.mark.parametrize("in_repository", [True, False])
-def test_the_repository_is_the_border_and_without_one_the_project(in_repository: bool, tmp_path: Path) -> None:
+def test_files_outside_the_repository_or_else_the_project_are_not_read(in_repository: bool, tmp_path: Path) -> None:
     text = "# Part\n\nIt MUST hold.\n"
-    around, above = Project(tmp_path / "repository"), Project(tmp_path)
+    repository, parent = Project(tmp_path / "repository"), Project(tmp_path)
     project = configured(tmp_path / "repository" / "package")
-    around.write("shared.md", text)
-    above.write("outside.md", text)
+    repository.write("shared.md", text)
+    parent.write("outside.md", text)
     if in_repository:
-        (around.root / ".git").mkdir()
+        (repository.root / ".git").mkdir()
     for name, target in {"inside": "../shared.md", "outside": "../../outside.md", "root": "/etc/passwd"}.items():
         project.write(f"src/{name}.rs", cite(f"{target}#part", "It MUST hold."))
     view = project.service().view()
@@ -61,20 +61,20 @@ def test_the_repository_is_the_border_and_without_one_the_project(in_repository:
 
 ##= docs/spec/trace.md#network
 ##% A download MUST use https and connect only to public addresses, also after each redirect.
-def test_only_https_and_public_addresses_are_called_at_first_and_after_each_redirect(
+def test_only_https_and_public_addresses_are_used_also_after_redirects(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    place = tmp_path / "specifications" / "host" / "spec.txt"
+    destination = tmp_path / "specifications" / "host" / "spec.txt"
     with serving({"/spec.md": response()}) as site:
         for url in (site.url(), "https://localhost/spec.md", "https://10.0.0.1/spec.md"):
             with pytest.raises(InvalidRequest):
-                fetch_specification(url, place, policy=FetchPolicy(ports=None))
+                fetch_specification(url, destination, policy=FetchPolicy(ports=None))
         assert site.paths == []
         monkeypatch.setattr(http_fetch, "is_public", lambda address: str(address) == "127.0.0.1")
         policy = replace(LOOSE, allow_private=False)
         for number, goal in enumerate((f"http://127.0.0.2:{site.port}/spec.md", "ftp://127.0.0.1/spec.md")):
             site.pages[f"/old{number}"] = redirect(goal)
-            assert isinstance(refusal(site.url(f"/old{number}"), place, policy), UpstreamError)
+            assert isinstance(refusal(site.url(f"/old{number}"), destination, policy), UpstreamError)
         assert site.paths == ["/old0", "/old1"]
     secure = http_fetch._parse_endpoint("https://example.org/old", LOOSE)
     with pytest.raises(UpstreamError):

@@ -12,7 +12,7 @@ from .project import open_shop
 
 @pytest.fixture(scope="session")
 def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
-    """A filled store that tests only read."""
+    """A filled store. Tests must only read it."""
     store = open_shop(tmp_path_factory.mktemp("shop"))
     yield store
     store.close()

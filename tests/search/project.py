@@ -1,4 +1,4 @@
-"""A small project in a real store, without an ingest around it."""
+"""A small project in a real store, filled without an ingest run."""
 
 from __future__ import annotations
 
@@ -54,15 +54,15 @@ WRITTEN = 1_700_000_000.0
 
 
 def fill(store: Store, files: Mapping[str, str] = FILES, *, without_git: frozenset[str] = frozenset()) -> None:
-    """Index files under one catalog, each with a time of its last commit unless it is named as one without."""
+    """Index files with one catalog, each with a last commit unless it is in `without_git`."""
     catalog = parse_catalog(CATALOG, "docs/subsystems.json")
-    around = ParseContext(catalog, source_prefixes(files))
+    context = ParseContext(catalog, source_prefixes(files))
     artifacts = []
     with store.transaction() as writer:
         for path, text in files.items():
             data = text.encode()
             git = None if path in without_git else LastCommit("c0ffee", WRITTEN)
-            parsed = parse_artifact(path, data, text, around, git)
+            parsed = parse_artifact(path, data, text, context, git)
             entry = LedgerEntry(path, hashlib.sha256(data).hexdigest(), len(data), 1, 1, 1, "test")
             writer.put_artifact(parsed, entry, artifact_layer(parsed))
             artifacts.append(parsed.artifact)
@@ -70,7 +70,7 @@ def fill(store: Store, files: Mapping[str, str] = FILES, *, without_git: frozens
 
 
 def open_shop(directory: Path, embedder: Embedder | None = None) -> Store:
-    """The store of the small shop, with vectors."""
+    """The store of the small shop, with embeddings."""
     store = open_store(directory)
     fill(store)
     embed_pending(store, embedder or DummyEmbedder(), threading.Event())

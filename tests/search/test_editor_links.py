@@ -1,4 +1,4 @@
-"""Links that open a file in an editor: whatever the file is called, its path comes back from the link."""
+"""Editor links: the path can be decoded from the link, whatever the name of the file."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PATHS = st.lists(_PART.filter(lambda part: part not in (".", "..")), min_size=1
 ##= docs/spec/knowledge.md#km-search-answers
 ##% The path in an `editor_uri` MUST be percent-encoded, except for its slashes.
 @given(_PATHS)
-def test_the_path_comes_back_from_the_link(path: str) -> None:
+def test_the_path_can_be_decoded_from_the_link(path: str) -> None:
     link = EditorLinks("editor://open/{abs_path}?line={line}", PurePosixPath("/a b")).link(path, 3, 4)
     assert link is not None
     parts = urlsplit(link)
@@ -26,6 +26,6 @@ def test_the_path_comes_back_from_the_link(path: str) -> None:
     assert re.fullmatch(r"[\w.~/%-]+", parts.path, re.ASCII)
 
 
-def test_characters_that_mean_something_in_an_address_are_encoded() -> None:
+def test_special_characters_of_urls_are_encoded() -> None:
     link = EditorLinks("vscode://file/{path}:{line}").link("a#b?c%20 d'\"é.py", 1, 2)
     assert link == "vscode://file/a%23b%3Fc%2520%20d%27%22%C3%A9.py:1"

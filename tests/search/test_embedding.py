@@ -22,7 +22,7 @@ def minilm() -> MiniLmEmbedder:
     return MiniLmEmbedder(threads=1)
 
 
-def test_near_in_meaning_is_near_in_space(minilm: MiniLmEmbedder) -> None:
+def test_texts_with_similar_meaning_have_similar_vectors(minilm: MiniLmEmbedder) -> None:
     rows = minilm.embed(["load the settings from disk", "read the configuration file", "a cat sleeps in the sun"])
     assert rows.shape == (3, 384)
     assert rows.dtype == np.float32
@@ -30,23 +30,23 @@ def test_near_in_meaning_is_near_in_space(minilm: MiniLmEmbedder) -> None:
     assert rows[0] @ rows[1] > 0.4 > 0.15 > rows[0] @ rows[2]
 
 
-def test_a_text_has_the_same_vector_alone_and_among_others(minilm: MiniLmEmbedder) -> None:
+def test_a_text_has_the_same_vector_alone_and_in_a_batch(minilm: MiniLmEmbedder) -> None:
     texts = ["short", "a sentence of a few more words", "def f(x):\n    return x + 1\n" * 30, "", "東京"]
     together = minilm.embed(texts)
     for text, row in zip(texts, together, strict=True):
         assert row @ minilm.embed_query(text) > 0.9999
 
 
-def test_nothing_gives_no_vectors(minilm: MiniLmEmbedder) -> None:
+def test_no_texts_give_no_vectors(minilm: MiniLmEmbedder) -> None:
     assert minilm.embed([]).shape == (0, 384)
 
 
-def test_the_name_of_the_model_says_what_made_its_vectors(minilm: MiniLmEmbedder) -> None:
+def test_the_model_name_has_the_weights_and_the_length_limit(minilm: MiniLmEmbedder) -> None:
     assert minilm.model.name == "all-MiniLM-L6-v2-int8@8199be6f/128"
     assert minilm.model.dimensions == 384
 
 
-def test_pieces_are_those_of_the_reference() -> None:
+def test_pieces_are_those_of_the_reference_tokeniser() -> None:
     # From the tokenisers library with the model's own tokenizer.json.
     wordpiece = WordPiece(minilm_module._read_vocabulary(), MAX_PIECES)
     assert wordpiece.encode("The tokeniser's café: gatherAll_42 東京!") == [
@@ -57,27 +57,27 @@ def test_pieces_are_those_of_the_reference() -> None:
     assert len(wordpiece.encode("word " * 1000)) == MAX_PIECES
 
 
-def test_words_are_lower_case_without_accents_and_signs_stand_alone() -> None:
+def test_words_are_lower_case_without_accents_and_punctuation_is_separate() -> None:
     assert split_words("Café\tHTTPServer(x)") == ["cafe", "httpserver", "(", "x", ")"]
     assert split_words("naïve—test 東京") == ["naive", "—", "test", "東", "京"]
     assert split_words("a\x00b\u200bc\ufffd") == ["abc"]
 
 
 @given(st.text(max_size=80))
-def test_any_text_can_be_cut_into_words(text: str) -> None:
+def test_any_text_can_be_split_into_words(text: str) -> None:
     assert all(word and " " not in word for word in split_words(text))
 
 
 @given(st.lists(st.integers(1, 128), max_size=60), st.integers(128, 1024))
-def test_batches_hold_every_text_once_within_the_budget(lengths: list[int], budget: int) -> None:
+def test_batches_have_every_text_once_within_the_budget(lengths: list[int], budget: int) -> None:
     batches = list(batches_by_length(lengths, budget))
     assert sorted(at for batch in batches for at in batch) == list(range(len(lengths)))
     assert all(max(lengths[at] for at in batch) * len(batch) <= budget for batch in batches)
 
 
-def test_weights_that_were_changed_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_changed_weights_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(minilm_module, "WEIGHTS_SHA256", "0" * 64)
-    with pytest.raises(Unavailable, match="not those that were expected"):
+    with pytest.raises(Unavailable, match="unexpected checksum"):
         MiniLmEmbedder()
     monkeypatch.setattr(minilm_module, "WEIGHTS_PACKAGE", "no_such_package_of_weights")
     with pytest.raises(Unavailable, match="not installed"):
@@ -87,7 +87,7 @@ def test_weights_that_were_changed_are_refused(monkeypatch: pytest.MonkeyPatch) 
         MiniLmEmbedder()
 
 
-def test_the_dummy_is_the_same_everywhere_and_knows_shared_words() -> None:
+def test_the_dummy_is_deterministic_and_texts_with_common_words_are_close() -> None:
     rows = DummyEmbedder().embed(["open the door", "doors open", "count goods", ""])
     assert np.allclose(np.linalg.norm(rows, axis=1), 1)
     assert rows[0] @ rows[1] > rows[0] @ rows[2]
@@ -95,13 +95,13 @@ def test_the_dummy_is_the_same_everywhere_and_knows_shared_words() -> None:
 
 
 @pytest.mark.parametrize("spec", ["", "none", "mini", "openai:", "minilm:x", "fastembed"])
-def test_a_model_that_does_not_exist_is_a_fault_of_the_configuration(spec: str) -> None:
+def test_an_unknown_model_is_a_configuration_error(spec: str) -> None:
     with pytest.raises(ConfigError, match="no embedding model"):
         open_embedder(spec)
 
 
 @pytest.mark.parametrize("spec", ["sentence-transformers:all-MiniLM-L6-v2", "fastembed:BAAI/bge-small-en"])
-def test_a_model_of_a_package_that_is_not_installed_says_so(spec: str) -> None:
+def test_a_model_of_a_missing_package_reports_the_package(spec: str) -> None:
     with pytest.raises(Unavailable, match="is not installed"):
         open_embedder(spec)
 
@@ -121,7 +121,7 @@ def test_a_model_loads_in_the_background() -> None:
     assert embedder() is embedder.wait(0)
 
 
-def test_a_model_that_failed_to_load_says_why_each_time() -> None:
+def test_a_model_that_failed_to_load_reports_the_reason_each_time() -> None:
     def load() -> Embedder:
         raise Unavailable("The weights are gone.")
 
@@ -131,7 +131,7 @@ def test_a_model_that_failed_to_load_says_why_each_time() -> None:
             embedder.wait(10)
 
 
-def test_importing_the_room_loads_no_heavy_package() -> None:
+def test_importing_the_package_loads_no_heavy_dependency() -> None:
     code = (
         "import sys, contextive.search.embedding, contextive.knowledge.tokeniser\n"
         "assert not {'numpy', 'onnxruntime', 'httpx'} & sys.modules.keys(), sys.modules.keys()"

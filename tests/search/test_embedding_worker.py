@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 FILES = {f"docs/page{number}.md": f"# Page {number}\n\nText of page {number}.\n" for number in range(BATCH_CHUNKS + 20)}
 
 
-class Counting(DummyEmbedder):
-    """The dummy, which remembers what it was asked."""
+class CountingEmbedder(DummyEmbedder):
+    """A dummy embedder that records its texts."""
 
     def __init__(self, name: str = "dummy", stop_after: threading.Event | None = None) -> None:
         self.model = VectorModel(name, 64)
@@ -35,56 +35,53 @@ class Counting(DummyEmbedder):
 
 ##= docs/spec/knowledge.md#index-updates
 ##% An unchanged file SHOULD NOT be parsed or embedded again.
-def test_every_chunk_is_embedded_once_and_never_again(state_dir: Path) -> None:
+def test_every_chunk_is_embedded_once(state_dir: Path) -> None:
     store = open_store(state_dir)
     fill(store, FILES)
-    heard: list[tuple[int, int]] = []
-    embedder = Counting()
-    assert embed_pending(store, embedder, threading.Event(), lambda done, all_: heard.append((done, all_))) == len(
-        FILES
-    )
-    assert heard[-1] == (len(FILES), len(FILES))
-    assert [done for done, _ in heard] == [BATCH_CHUNKS, len(FILES)]
+    progress: list[tuple[int, int]] = []
+    embedder = CountingEmbedder()
+    done = embed_pending(store, embedder, threading.Event(), lambda done, total: progress.append((done, total)))
+    assert done == len(FILES)
+    assert progress[-1] == (len(FILES), len(FILES))
+    assert [done for done, _ in progress] == [BATCH_CHUNKS, len(FILES)]
     assert store.search.vector_counts() == {embedder.model: len(FILES)}
     assert embed_pending(store, embedder, threading.Event()) == 0
     fill(store, {**FILES, "docs/page3.md": "# Page 3\n\nAnother text.\n"})
     assert embed_pending(store, embedder, threading.Event()) == 1
     assert len(embedder.texts) == len(FILES) + 1
-    # Where a chunk stands comes first: a model reads only the beginning.
+    # The title comes first, because a model reads only the start of a text.
     assert embedder.texts[-1].startswith("Page 3\n")
     assert "Another text." in embedder.texts[-1]
     store.close()
 
 
-def test_a_stopped_run_goes_on_where_it_was(state_dir: Path) -> None:
+def test_a_stopped_run_is_resumed(state_dir: Path) -> None:
     store = open_store(state_dir)
     fill(store, FILES)
     stop = threading.Event()
-    heard = []
 
-    def hear(done: int, _: int) -> None:
-        heard.append(done)
+    def stop_after_first_batch(_done: int, _total: int) -> None:
         stop.set()
 
-    assert embed_pending(store, DummyEmbedder(), stop, hear) == BATCH_CHUNKS
+    assert embed_pending(store, DummyEmbedder(), stop, stop_after_first_batch) == BATCH_CHUNKS
     store.close()
     store = open_store(state_dir)
     assert embed_pending(store, DummyEmbedder(), threading.Event()) == len(FILES) - BATCH_CHUNKS
     store.close()
 
 
-def test_a_run_that_is_stopped_while_it_embeds_writes_nothing_more(state_dir: Path) -> None:
+def test_a_run_stopped_while_embedding_writes_nothing_more(state_dir: Path) -> None:
     store = open_store(state_dir)
     fill(store, FILES)
     stop = threading.Event()
-    assert embed_pending(store, Counting(stop_after=stop), stop) == 0
+    assert embed_pending(store, CountingEmbedder(stop_after=stop), stop) == 0
     assert not any(store.search.vector_counts().values())
     store.close()
 
 
-def test_another_model_embeds_anew(state_dir: Path) -> None:
+def test_another_model_embeds_all_chunks_again(state_dir: Path) -> None:
     store = open_store(state_dir)
     fill(store, {"docs/a.md": "# A\n\nText.\n"})
-    assert embed_pending(store, Counting("first"), threading.Event()) == 1
-    assert embed_pending(store, Counting("second"), threading.Event()) == 1
+    assert embed_pending(store, CountingEmbedder("first"), threading.Event()) == 1
+    assert embed_pending(store, CountingEmbedder("second"), threading.Event()) == 1
     store.close()

@@ -21,24 +21,24 @@ def test_a_perfect_ranking_scores_one() -> None:
     assert (scores.ndcg, scores.mrr, scores.recall) == (1.0, 1.0, 1.0)
 
 
-def test_measures_by_hand() -> None:
+def test_metrics_match_a_calculation_by_hand() -> None:
     scores = score_ranking(["x", "a", "y"], {"a": 1.0, "b": 1.0})
     assert scores.ndcg == pytest.approx((1 / math.log2(3)) / (1 + 1 / math.log2(3)))
     assert (scores.mrr, scores.recall) == (0.5, 0.5)
 
 
-def test_places_behind_the_cut_do_not_count() -> None:
+def test_ranks_after_the_cutoff_do_not_count() -> None:
     assert score_ranking([*"xxxxxxxxxx", "a"], {"a": 1.0}).ndcg == 0
 
 
 @given(st.permutations("abcdef"), st.dictionaries(st.sampled_from("abcxyz"), st.floats(0.1, 3), min_size=1))
-def test_measures_lie_between_nothing_and_all(ranking: list[str], grades: dict[str, float]) -> None:
+def test_metrics_are_between_0_and_1(ranking: list[str], grades: dict[str, float]) -> None:
     scores = score_ranking(ranking, grades)
     assert all(0 <= value <= 1 + 1e-9 for value in (scores.ndcg, scores.mrr, scores.recall))
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=40))
-def test_the_interval_holds_the_mean_and_is_the_same_each_time(values: list[float]) -> None:
+def test_the_interval_is_deterministic_and_within_the_values(values: list[float]) -> None:
     found = bootstrap(values, resamples=100)
     assert min(values) - 1e-9 <= found.low <= found.high <= max(values) + 1e-9
     assert found == bootstrap(values, resamples=100)
@@ -46,7 +46,7 @@ def test_the_interval_holds_the_mean_and_is_the_same_each_time(values: list[floa
 
 ##= docs/spec/commands.md#eval
 ##% The command `eval` MUST measure search quality with the judgements in a file or with the recorded votes.
-def test_judgements_are_read_with_their_grades() -> None:
+def test_judgements_are_parsed_with_their_grades() -> None:
     text = '{"query": "a", "relevant": ["x.md"]}\n\n{"query": "b", "relevant": ["y"], "grades": {"y": 3, "z": 0}}\n'
     first, second = parse_judgements(text)
     assert first.grades == {"x.md": 1.0}
@@ -63,13 +63,13 @@ def test_judgements_are_read_with_their_grades() -> None:
         '{"query": "a", "relevant": "a"}',
     ],
 )
-def test_a_line_that_is_no_judgement_is_named(line: str) -> None:
+def test_an_invalid_line_is_reported_with_its_number(line: str) -> None:
     with pytest.raises(InvalidRequest, match="Line 2"):
         parse_judgements('{"query": "a", "relevant": ["x"]}\n' + line)
 
 
 @pytest.mark.parametrize("name", ["docstrings.jsonl", "headings.jsonl", "questions.jsonl"])
-def test_the_shipped_sets_hold_sixty_questions_or_more(name: str) -> None:
+def test_the_shipped_judgements_have_at_least_sixty_queries(name: str) -> None:
     judgements = parse_judgements((SHIPPED / name).read_text(encoding="utf-8"))
     assert len(judgements) >= 60
     assert len({judgement.query for judgement in judgements}) == len(judgements)
@@ -77,21 +77,21 @@ def test_the_shipped_sets_hold_sixty_questions_or_more(name: str) -> None:
 
 ##= docs/spec/commands.md#eval
 ##% An evaluation MUST compare lexical, semantic and hybrid search.
-def test_an_evaluation_compares_both_halves_with_their_sum(shop: Store) -> None:
+def test_an_evaluation_compares_lexical_semantic_and_hybrid_search(shop: Store) -> None:
     judgements = parse_judgements(
         '{"query": "take money from a card", "relevant": ["src/shop/payment/gateway.py::PaymentGateway.charge_card"]}\n'
         '{"query": "receipt for a refund", "relevant": ["docs/payment.md#Refunds"]}\n'
         '{"query": "goods on the shelves", "relevant": ["src/shop/stock/shelf.py"]}\n'
     )
-    heard: list[tuple[int, int]] = []
+    progress: list[tuple[int, int]] = []
     found = evaluate(
         SearchService(shop, DummyEmbedder),
         judgements,
         sweep=(0.0, 0.5, 1.0),
-        progress=lambda done, all_: heard.append((done, all_)),
+        progress=lambda done, total: progress.append((done, total)),
     )
     assert found.queries == 3
-    assert heard == [(1, 3), (2, 3), (3, 3)]
+    assert progress == [(1, 3), (2, 3), (3, 3)]
     assert set(found.modes) == {"lexical", "dense", "hybrid"}
     assert found.sweep[0.5] == pytest.approx(found.modes["hybrid"].ndcg.mean)
     assert found.modes["hybrid"].recall.mean == 1.0

@@ -1,4 +1,4 @@
-"""Votes joined with searches: questions to measure by, and rows to hand on that give nothing away."""
+"""Votes joined with search results: as judgements, and as exported rows without private data."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ def voted(request: str, chunk: str, value: float | None, query: str, caller: str
     return VotedResult(vote(request, chunk, value, caller), event(request, chunk, query))
 
 
-def test_votes_are_joined_with_their_search_by_request_and_chunk(tmp_path: Path) -> None:
+def test_votes_are_joined_with_their_result_by_request_and_chunk(tmp_path: Path) -> None:
     store = open_store(tmp_path)
     with store.transaction() as writer:
         writer.put_events([event("r1", "a.md::0"), event("r1", "a.md::1"), event("r2", "a.md::0", "another")], 100)
-        for cast in (vote("r1", "a.md::1", 1), vote("r2", "a.md::0", -1), vote("r3", "a.md::0", 1)):
-            writer.put_vote(cast)
+        for each in (vote("r1", "a.md::1", 1), vote("r2", "a.md::0", -1), vote("r3", "a.md::0", 1)):
+            writer.put_vote(each)
     found = {(each.vote.request_id, each.vote.chunk_id): each.event for each in read_votes(store)}
     store.close()
     assert found[("r1", "a.md::1")] == event("r1", "a.md::1")
@@ -51,22 +51,22 @@ def test_votes_are_joined_with_their_search_by_request_and_chunk(tmp_path: Path)
 
 ##= docs/spec/commands.md#feedback-export
 ##% Searches that have votes MUST stay in the log when older searches are dropped.
-def test_a_search_that_was_voted_on_stays_in_the_log_when_others_leave_it(tmp_path: Path) -> None:
+def test_a_search_with_a_vote_stays_in_the_log_when_others_are_dropped(tmp_path: Path) -> None:
     store = open_store(tmp_path)
     with store.transaction() as writer:
         writer.put_events([event("old", "a.md::0"), event("older", "b.md::0")], 100)
         writer.put_vote(vote("old", "a.md::0", 1))
         assert writer.put_events([event(f"new-{n}", "c.md::0") for n in range(5)], 3) == 3
     kept = [each.request_id for each in store.records.events()]
-    own = judgements_from_store(store)
+    derived = judgements_from_store(store)
     store.close()
     assert kept == ["old", "new-2", "new-3", "new-4"]
-    assert [(one.query, dict(one.grades)) for one in own.judgements] == [("when is high tide", {"a.md": 1.0})]
+    assert [(one.query, dict(one.grades)) for one in derived.judgements] == [("when is high tide", {"a.md": 1.0})]
 
 
-def test_the_grade_of_an_answer_is_the_mean_of_its_votes_and_what_is_voted_down_is_none() -> None:
+def test_a_grade_is_the_mean_of_the_votes_and_results_voted_down_have_none() -> None:
     known = {"a.md::0", "a.md::1", "b.md::0"}
-    own = judgements_from_votes(
+    derived = judgements_from_votes(
         [
             voted("r1", "a.md::0", 1.0, "High  tide"),
             voted("r2", "a.md::0", 0.5, "high tide", "token:leo"),
@@ -78,20 +78,20 @@ def test_the_grade_of_an_answer_is_the_mean_of_its_votes_and_what_is_voted_down_
         ],
         known,
     )
-    assert [(one.query, dict(one.grades)) for one in own.judgements] == [
+    assert [(one.query, dict(one.grades)) for one in derived.judgements] == [
         ("High  tide", {"a.md::0": 0.75, "gone.md": 1.0})
     ]
-    assert (own.votes, own.without_search, own.without_answer) == (6, 1, 1)
+    assert (derived.votes, derived.without_search, derived.without_answer) == (6, 1, 1)
 
 
 @pytest.mark.parametrize("with_queries", [True, False])
-def test_rows_say_what_was_voted_and_not_by_whom_or_why(with_queries: bool) -> None:
-    given_votes = [
+def test_exported_rows_have_votes_but_no_names_or_notes(with_queries: bool) -> None:
+    votes = [
         VotedResult(vote("r1", "a.md::0", 1, note="because Mia said so"), event("r1", "a.md::0")),
         VotedResult(vote("r2", "a.md::0", 0.5), event("r2", "a.md::0", "another")),
         VotedResult(vote("r1", "a.md::1", -1, "token:leo"), event("r1", "a.md::1")),
     ]
-    rows = list(export_rows(given_votes, with_queries=with_queries))
+    rows = list(export_rows(votes, with_queries=with_queries))
     text = json.dumps(rows)
     assert not [word for word in ("mia", "Mia", "leo", "private") if word in text]
     assert [(row["voter"], row["query_id"], row["vote"], row["has_note"]) for row in rows] == [
@@ -102,7 +102,7 @@ def test_rows_say_what_was_voted_and_not_by_whom_or_why(with_queries: bool) -> N
     assert {row["query"] for row in rows} == ({"when is high tide", "another"} if with_queries else {REDACTED})
 
 
-def test_a_vote_that_came_with_a_search_is_a_row_for_each_of_its_results() -> None:
+def test_a_vote_sent_with_a_search_is_a_row_for_each_of_its_results() -> None:
     events = [event("r1", "a.md::0", feedback={"vote": 1, "note": "mine"}), event("r2", "a.md::0")]
     [row] = export_rows([], events)
     assert (row["source"], row["request_id"], row["vote"], row["has_note"]) == ("search", "r1", 1, True)
@@ -116,7 +116,7 @@ def test_a_vote_that_came_with_a_search_is_a_row_for_each_of_its_results() -> No
     after=st.text(max_size=20),
     secret=st.sampled_from([SECRET, TOKEN, "-----BEGIN PRIVATE KEY-----\nMIIabc"]),
 )
-def test_no_row_holds_a_secret_wherever_it_was_typed(before: str, after: str, secret: str) -> None:
+def test_no_exported_row_contains_a_secret(before: str, after: str, secret: str) -> None:
     query = before + secret + after
     rows = [VotedResult(vote(query, query, 1, note=query), event(query, query, query, feedback={"vote": 1}))]
     found = json.dumps(list(export_rows(rows, [rows[0].event] if rows[0].event else [], secrets=[TOKEN])))

@@ -11,7 +11,7 @@ from contextive.search.filters import parse_filters
 NOW = datetime(2024, 6, 1, tzinfo=UTC).timestamp()
 
 
-def test_no_filters_let_everything_through() -> None:
+def test_without_filters_everything_passes() -> None:
     for raw in (None, {}, {"subsystems": None, "unknown": 3}):
         parsed = parse_filters(raw, now=NOW)
         assert parsed.where.is_empty
@@ -21,7 +21,7 @@ def test_no_filters_let_everything_through() -> None:
 ##= docs/spec/knowledge.md#km-search-requests
 ##% The arguments `symbol`, `kind` and `lang` MUST add to the filters, as one value, several values separated by
 ##% commas, or a list.
-def test_shortcuts_stand_behind_the_filters_and_repeat_nothing() -> None:
+def test_shortcuts_are_appended_to_the_filters_without_duplicates() -> None:
     parsed = parse_filters(
         {"symbols": ["a.b"], "symbol_kinds": ["class"]},
         now=NOW,
@@ -35,7 +35,7 @@ def test_shortcuts_stand_behind_the_filters_and_repeat_nothing() -> None:
     assert parsed.applied["symbols"] == ["a.b", "C.d"]
 
 
-def test_the_later_of_both_moments_counts() -> None:
+def test_the_later_of_both_times_counts() -> None:
     early = parse_filters({"updated_after": "2024-01-01T00:00:00Z", "max_age_days": 1}, now=NOW)
     assert early.where.updated_after == NOW - 86_400
     late = parse_filters({"updated_after": "2024-05-31T23:00:00", "max_age_days": 30}, now=NOW)
@@ -64,6 +64,6 @@ def test_the_later_of_both_moments_counts() -> None:
         ["subsystems"],
     ],
 )
-def test_a_filter_that_cannot_be_understood_is_refused(raw: Any) -> None:
+def test_an_invalid_filter_is_refused(raw: Any) -> None:
     with pytest.raises(InvalidRequest):
         parse_filters(raw, now=NOW)

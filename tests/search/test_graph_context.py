@@ -15,7 +15,7 @@ def first_rows(store: Store, *paths: str) -> list[ChunkRow]:
     return [store.files.chunks_of(path)[0] for path in paths]
 
 
-def test_a_context_is_read_anew_once_the_index_changed(state_dir: Path) -> None:
+def test_a_context_is_read_again_after_the_index_changed(state_dir: Path) -> None:
     store = open_store(state_dir)
     fill(store)
     reader = GraphContextReader(store)
@@ -30,7 +30,7 @@ def test_a_context_is_read_anew_once_the_index_changed(state_dir: Path) -> None:
     store.close()
 
 
-def test_a_context_does_not_depend_on_what_is_looked_up_beside_it(state_dir: Path) -> None:
+def test_a_context_does_not_depend_on_the_other_results(state_dir: Path) -> None:
     store = open_store(state_dir)
     many = {f"src/shop/part{number:02}.py": f"value = {number}\n" for number in range(2 * MAX_RELATIONSHIPS)}
     fill(store, many)
@@ -46,7 +46,7 @@ def test_a_context_does_not_depend_on_what_is_looked_up_beside_it(state_dir: Pat
     store.close()
 
 
-def test_time_that_runs_out_leaves_the_first_group(state_dir: Path) -> None:
+def test_the_first_batch_is_read_even_without_time(state_dir: Path) -> None:
     store = open_store(state_dir)
     many = {f"src/shop/part{number:02}.py": f"value = {number}\n" for number in range(15)}
     fill(store, many)

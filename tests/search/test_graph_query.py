@@ -1,4 +1,4 @@
-"""The small query language over the graph."""
+"""The query language of the graph."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def where(name: str, operator: graph_query.Operator, value: object = None) -> Gr
     return GraphQuery(label, where=(PropertyCondition(name, operator, value),))
 
 
-def test_nodes_of_a_label_come_by_key(store: Store) -> None:
+def test_nodes_of_a_label_are_sorted_by_key(store: Store) -> None:
     assert ends(store, GraphQuery("Subsystem")) == ["Subsystem:Alerts", "Subsystem:Gauge"]
 
 
@@ -93,13 +93,13 @@ def test_which_tests_exercise_the_code_of_a_subsystem(store: Store) -> None:
     assert path.edges == (("BELONGS_TO", "IN"), ("DECLARES_SYMBOL", "OUT"), ("EXERCISES", "IN"))
 
 
-def test_a_path_never_comes_back_to_a_node(store: Store) -> None:
+def test_a_path_never_visits_a_node_twice(store: Store) -> None:
     found = run_query(store, GraphQuery("Subsystem", "Gauge", hops=(Hop((), "both"), Hop((), "both")))).paths
     assert found
     assert all(len({node.id for node in path.nodes}) == 3 for path in found)
 
 
-def test_ends_are_told_once_where_that_is_wanted(store: Store) -> None:
+def test_ends_are_returned_once_with_distinct_ends(store: Store) -> None:
     hops = (Hop(("BELONGS_TO",)),)
     assert len(ends(store, GraphQuery("SourceFile", hops=hops))) == 2
     assert ends(store, GraphQuery("SourceFile", hops=hops, distinct_ends=True)) == ["Subsystem:Gauge"]
@@ -107,7 +107,7 @@ def test_ends_are_told_once_where_that_is_wanted(store: Store) -> None:
 
 ##= docs/spec/knowledge.md#other-query-tools
 ##% The tool `km-graph-query` MUST be read-only and limited in time, nodes, paths and rows.
-def test_bounds_end_a_query_and_say_so(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_query_reports_the_limit_that_ended_it(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     assert run_query(store, GraphQuery("Subsystem", limit=1)).stopped_by == "limit"
     assert run_query(store, GraphQuery("Subsystem", limit=2)).stopped_by is None
     ticks = iter(range(0, 1000, 10))

@@ -17,7 +17,7 @@ Answer = Callable[[dict[str, Any]], tuple[int, Any]]
 
 
 class Endpoint:
-    """A server on loopback that speaks the wire. Its answers can be changed while it runs."""
+    """A server on loopback with OpenAI's embeddings API. Its answers can be changed while it runs."""
 
     def __init__(self) -> None:
         self.requests: list[dict[str, Any]] = []
@@ -71,7 +71,7 @@ def embedder(endpoint: Endpoint) -> Iterator[OpenAiEmbedder]:
     opened.close()
 
 
-def test_texts_become_vectors_in_their_order(endpoint: Endpoint, embedder: OpenAiEmbedder) -> None:
+def test_vectors_are_in_the_order_of_the_texts(endpoint: Endpoint, embedder: OpenAiEmbedder) -> None:
     texts = ["a" * (number + 1) for number in range(BATCH_TEXTS + 5)]
     rows = embedder.embed(texts)
     assert rows.shape == (len(texts), 3)
@@ -82,12 +82,12 @@ def test_texts_become_vectors_in_their_order(endpoint: Endpoint, embedder: OpenA
     assert (embedder.model.name, embedder.model.dimensions) == ("openai:small", 3)
 
 
-def test_nothing_asks_for_nothing(endpoint: Endpoint, embedder: OpenAiEmbedder) -> None:
+def test_no_texts_send_no_request(endpoint: Endpoint, embedder: OpenAiEmbedder) -> None:
     assert embedder.embed([]).shape == (0, 3)
     assert len(endpoint.requests) == 1
 
 
-def test_an_overloaded_endpoint_is_asked_again(endpoint: Endpoint, embedder: OpenAiEmbedder) -> None:
+def test_an_overloaded_endpoint_is_retried(endpoint: Endpoint, embedder: OpenAiEmbedder) -> None:
     endpoint.answers = [status(429), status(503)]
     assert embedder.embed_query("a").shape == (3,)
     assert len(endpoint.requests) == 4
@@ -114,12 +114,12 @@ def test_a_failing_endpoint_is_an_upstream_error_without_secrets(
         [],
     ],
 )
-def test_an_answer_that_is_none_is_refused(endpoint: Endpoint, embedder: OpenAiEmbedder, answer: object) -> None:
+def test_an_invalid_answer_is_refused(endpoint: Endpoint, embedder: OpenAiEmbedder, answer: object) -> None:
     endpoint.answers = [lambda _: (200, answer)]
     with pytest.raises(UpstreamError):
         embedder.embed_query("a")
 
 
-def test_an_endpoint_that_is_not_there_is_an_upstream_error() -> None:
+def test_an_unreachable_endpoint_is_an_upstream_error() -> None:
     with pytest.raises(UpstreamError, match="could not be reached"):
         OpenAiEmbedder("small", url="http://127.0.0.1:9", key=KEY, first_pause_seconds=0.001)

@@ -41,19 +41,19 @@ def test_the_definition_of_a_named_symbol_comes_first(query: str) -> None:
     assert order(query, row(1, "src/b.py"), row(2, "src/z.py", symbols=names)) == [2, 1]
 
 
-def test_a_plain_word_of_a_sentence_is_no_symbol() -> None:
+def test_a_plain_word_of_a_sentence_is_not_a_symbol() -> None:
     assert order("how to run and open the main door", row(1), row(2, "src/b.py", symbols=("open",))) == [1, 2]
 
 
-def test_the_name_of_a_file_counts() -> None:
+def test_a_matching_file_name_ranks_higher() -> None:
     assert order("how the lexical index is kept", row(1, "src/dense.py"), row(2, "src/lexical_index.py")) == [2, 1]
 
 
-def test_a_file_with_several_good_chunks_comes_before_one_with_a_single_one() -> None:
+def test_a_file_with_several_good_chunks_ranks_above_one_with_a_single_chunk() -> None:
     assert order("x", row(1, "src/a.py"), row(2, "src/b.py"), row(3, "src/b.py", sequence=1)) == [2, 3, 1]
 
 
-def test_equal_ones_stand_by_path_and_place() -> None:
+def test_ties_are_ordered_by_path_and_position() -> None:
     rows = [row(3, "src/b.py"), row(2, "src/a.py", sequence=2), row(1, "src/a.py", sequence=1)]
     assert order("x", *rows, rules=RankingRules(file=0)) == [1, 2, 3]
 
@@ -70,7 +70,7 @@ def test_equal_ones_stand_by_path_and_place() -> None:
         ("docs/spec/a.md", "doc", False),
     ],
 )
-def test_tests_and_examples_are_known_by_their_path(path: str, kind: ArtifactType, expected: bool) -> None:
+def test_tests_and_examples_are_recognised_by_their_path(path: str, kind: ArtifactType, expected: bool) -> None:
     assert is_test_or_example(row(1, path, kind)) is expected
 
 
@@ -94,7 +94,7 @@ def test_the_rules_only_reorder(found: list[tuple[str, float]]) -> None:
         (None, "payment", 0.0),
     ],
 )
-def test_a_query_may_name_a_subsystem(subsystem: str | None, query: str, expected: float) -> None:
+def test_a_query_can_name_a_subsystem(subsystem: str | None, query: str, expected: float) -> None:
     assert subsystem_affinity(subsystem, query.split()) == expected
 
 
@@ -111,11 +111,11 @@ def test_a_query_may_name_a_subsystem(subsystem: str | None, query: str, expecte
         (None, 0.0),
     ],
 )
-def test_criticality_is_a_word_or_a_number(value: object, expected: float) -> None:
+def test_criticality_is_a_level_or_a_number(value: object, expected: float) -> None:
     assert criticality_score(value) == expected
 
 
-def test_the_graph_adds_by_the_formula() -> None:
+def test_the_graph_gain_follows_the_formula() -> None:
     related = (
         *(RelatedArtifact(f"DesignDoc:docs/{number}.md", "DESCRIBES") for number in range(3)),
         RelatedArtifact("TestCase:tests/a.py", "VALIDATES"),
@@ -127,6 +127,6 @@ def test_the_graph_adds_by_the_formula() -> None:
     assert graph_gain(signals, weights) == pytest.approx(4 * 0.05 * 0.1 + 0.5 * 0.09 - 0.15 * 0.5 + 0.8 * 0.12)
 
 
-def test_sections_of_one_document_do_not_lift_each_other() -> None:
+def test_sections_of_one_document_do_not_raise_each_other() -> None:
     rows = [row(1, "docs/a.md", "doc"), row(2, "docs/b.md", "doc"), row(3, "docs/b.md", "doc", sequence=1)]
     assert order("x", *rows) == [1, 2, 3]

@@ -45,7 +45,7 @@ def unavailable() -> Embedder:
     raise Unavailable("The embedding model is still loading.")
 
 
-def test_a_question_in_words_finds_the_code_that_answers_it(shop: Store) -> None:
+def test_a_question_finds_the_code_that_answers_it(shop: Store) -> None:
     response = service(shop).search(SearchRequest("how do we take money from a card at the bank?"))
     assert paths(response)[0] == "src/shop/payment/gateway.py"
     assert response.metadata.result_count == len(response.results) > 1
@@ -56,7 +56,7 @@ def test_a_question_in_words_finds_the_code_that_answers_it(shop: Store) -> None
 ##= docs/spec/knowledge.md#ranking
 ##% An identifier MUST be found as a whole and by its words, in any naming style.
 @pytest.mark.parametrize("query", ["gatherAll", "gather_all", "gatherall", "where is gatherAll defined"])
-def test_an_identifier_is_found_however_it_is_written(shop: Store, query: str) -> None:
+def test_an_identifier_is_found_in_any_naming_style(shop: Store, query: str) -> None:
     assert paths(service(shop).search(SearchRequest(query)))[0] == "src/shop/stock/shelf.py"
 
 
@@ -72,7 +72,7 @@ def test_the_same_query_gives_the_same_answer(shop: Store) -> None:
 
 ##= docs/spec/knowledge.md#km-search-answers
 ##% With `explain`, the parts of a score MUST add up to the score.
-def test_the_parts_of_a_score_add_up_to_it(shop: Store) -> None:
+def test_the_parts_of_a_score_add_up_to_the_score(shop: Store) -> None:
     for result in service(shop).search(SearchRequest("refund a card payment", explain=True)).results:
         explained = result.explain
         assert explained is not None
@@ -82,7 +82,7 @@ def test_the_parts_of_a_score_add_up_to_it(shop: Store) -> None:
         assert result.scoring.mode == "heuristic"
 
 
-def test_results_are_ordered_by_adjusted_score_or_by_vector_when_asked(shop: Store) -> None:
+def test_results_are_ordered_by_adjusted_score_or_on_request_by_vector(shop: Store) -> None:
     request = SearchRequest("charge the card with money", limit=25)
     scores = [result.scoring.adjusted_score for result in service(shop).search(request).results]
     assert scores == sorted(scores, reverse=True)
@@ -95,12 +95,12 @@ def test_results_are_ordered_by_adjusted_score_or_by_vector_when_asked(shop: Sto
 
 ##= docs/spec/knowledge.md#ranking
 ##% Tests and examples SHOULD rank below what they cover, unless the query asks for them.
-def test_the_test_of_a_thing_stands_behind_it_unless_the_query_asks_for_tests(shop: Store) -> None:
+def test_tests_rank_below_the_code_unless_the_query_asks_for_tests(shop: Store) -> None:
     request = SearchRequest("PaymentGateway charge_card money bank", include_graph=False)
     found = paths(service(shop).search(request))
     assert found.index("src/shop/payment/gateway.py") < found.index("tests/payment/test_gateway.py")
-    for asked in ("test that a card is charged", "PaymentGateway charge_card test"):
-        response = service(shop).search(SearchRequest(asked, explain=True, include_graph=False))
+    for query in ("test that a card is charged", "PaymentGateway charge_card test"):
+        response = service(shop).search(SearchRequest(query, explain=True, include_graph=False))
         assert all("trial" not in (result.explain or {})["rules"] for result in response.results)
 
 
@@ -121,7 +121,7 @@ def test_the_test_of_a_thing_stands_behind_it_unless_the_query_asks_for_tests(sh
         ({"subsystems": ["nothing"]}, set()),
     ],
 )
-def test_filters_narrow_before_the_cut(shop: Store, filters: dict[str, list[str]], expected: set[str]) -> None:
+def test_filters_apply_before_the_limit(shop: Store, filters: dict[str, list[str]], expected: set[str]) -> None:
     parsed = parse_filters(filters, now=NOW)
     response = service(shop).search(SearchRequest("payment card money shelf", limit=25, filters=parsed))
     assert set(paths(response)) == expected
@@ -130,7 +130,7 @@ def test_filters_narrow_before_the_cut(shop: Store, filters: dict[str, list[str]
     assert len(alone.results) == min(1, len(expected))
 
 
-def test_recency_leaves_out_what_has_no_time_and_says_so(state_dir: Path) -> None:
+def test_a_recency_filter_leaves_out_undated_files_with_a_warning(state_dir: Path) -> None:
     store = open_store(state_dir)
     fill(store, without_git=frozenset({"docs/payment.md"}))
     recent = parse_filters({"max_age_days": 30}, now=NOW)
@@ -142,7 +142,7 @@ def test_recency_leaves_out_what_has_no_time_and_says_so(state_dir: Path) -> Non
     store.close()
 
 
-def test_graph_context_tells_the_subsystem_and_what_stands_beside(shop: Store) -> None:
+def test_graph_context_has_the_subsystem_and_related_artifacts(shop: Store) -> None:
     response = service(shop).search(SearchRequest("payment: charge a card"))
     result = next(one for one in response.results if one.chunk.artifact_path == "src/shop/payment/gateway.py")
     context, signals = result.graph_context, result.scoring.signals
@@ -164,7 +164,7 @@ def test_graph_context_tells_the_subsystem_and_what_stands_beside(shop: Store) -
     assert response.metadata.graph_context_included
 
 
-def test_without_graph_there_are_only_the_signals_that_need_none(shop: Store) -> None:
+def test_without_graph_context_only_the_other_signals_remain(shop: Store) -> None:
     response = service(shop).search(SearchRequest("charge a card", include_graph=False))
     assert not response.metadata.graph_context_included
     assert all(result.graph_context is None for result in response.results)
@@ -172,28 +172,28 @@ def test_without_graph_there_are_only_the_signals_that_need_none(shop: Store) ->
     assert all(set(result.scoring.signals.as_dict()) == expected for result in response.results)
 
 
-def test_graph_context_is_limited_and_the_answer_says_so(shop: Store) -> None:
+def test_limited_graph_context_gives_a_warning(shop: Store) -> None:
     response = service(shop, graph_max_results=1).search(SearchRequest("payment card money"))
     assert sum(1 for result in response.results if result.graph_context) == 1
     assert "Graph context is limited to the first 1 results." in response.metadata.warnings
 
 
-def test_graph_context_that_takes_too_long_is_left_out_and_the_answer_and_who_counts_are_told(state_dir: Path) -> None:
+def test_graph_context_beyond_the_time_budget_is_skipped_with_a_warning_and_counted(state_dir: Path) -> None:
     store = open_store(state_dir)
     fill(store, {f"src/shop/part{number:02}.py": f"tide = {number}\n" for number in range(15)})
-    told: list[IndexEvent] = []
+    events: list[IndexEvent] = []
     settings = SearchSettings(graph_time_budget_ms=0)
-    response = SearchService(store, None, settings, observer=told.append).search(SearchRequest("tide", limit=15))
+    response = SearchService(store, None, settings, observer=events.append).search(SearchRequest("tide", limit=15))
     store.close()
     assert "Graph context was skipped for some results after the time budget of 0 ms." in response.metadata.warnings
     without = sum(result.graph_context is None for result in response.results)
     assert without == 5
-    [counted] = told
-    assert isinstance(counted, SearchCompleted)
-    assert (counted.skipped_by_time, counted.skipped_by_limit, counted.contexts_read) == (5, 0, 10)
+    [event] = events
+    assert isinstance(event, SearchCompleted)
+    assert (event.skipped_by_time, event.skipped_by_limit, event.contexts_read) == (5, 0, 10)
 
 
-def test_an_empty_index_answers_with_nothing(state_dir: Path) -> None:
+def test_an_empty_index_returns_no_results(state_dir: Path) -> None:
     store = open_store(state_dir)
     response = service(store).search(SearchRequest("anything"))
     assert response.results == ()
@@ -207,7 +207,7 @@ def test_one_chunk_is_found_with_and_without_a_vector(state_dir: Path) -> None:
     without = service(store).search(SearchRequest("only sentence"))
     assert paths(without) == ["docs/one.md"]
     assert without.results[0].scoring.vector_score is None
-    assert any("by words alone" in warning for warning in without.metadata.warnings)
+    assert any("lexical search only" in warning for warning in without.metadata.warnings)
     embed_pending(store, DummyEmbedder(), threading.Event())
     found = service(store).search(SearchRequest("only sentence"))
     assert paths(found) == ["docs/one.md"]
@@ -218,27 +218,29 @@ def test_one_chunk_is_found_with_and_without_a_vector(state_dir: Path) -> None:
 
 ##= docs/spec/knowledge.md#ranking
 ##% Without embeddings, a search MUST fall back to lexical search, with a warning if embeddings were expected.
-def test_a_model_that_cannot_be_used_leaves_the_words_and_a_warning(shop: Store) -> None:
+def test_without_a_model_search_is_lexical_with_a_warning(shop: Store) -> None:
     response = SearchService(shop, unavailable).search(SearchRequest("refund receipt"))
     assert "docs/payment.md" in paths(response)
-    assert response.metadata.warnings[0] == "Results are by words alone. The embedding model is still loading."
+    assert (
+        response.metadata.warnings[0] == "Results are from lexical search only. The embedding model is still loading."
+    )
     assert response.metadata.embedding_model is None
 
 
-def test_no_model_at_all_is_no_cause_for_a_warning(shop: Store) -> None:
+def test_search_without_a_configured_model_gives_no_warning(shop: Store) -> None:
     response = SearchService(shop).search(SearchRequest("refund receipt"))
     assert response.metadata.warnings == ()
     assert response.results != ()
 
 
-def test_a_half_alone_can_be_asked_for(shop: Store) -> None:
-    words = service(shop).search(SearchRequest("refund", mode="lexical"))
-    assert all(result.scoring.vector_score is None for result in words.results)
-    meaning = service(shop).search(SearchRequest("refund", mode="dense", limit=25))
-    assert len(meaning.results) == len([1 for path in FILES for _ in shop.files.chunks_of(path)])
+def test_lexical_and_semantic_search_can_be_used_alone(shop: Store) -> None:
+    by_words = service(shop).search(SearchRequest("refund", mode="lexical"))
+    assert all(result.scoring.vector_score is None for result in by_words.results)
+    by_meaning = service(shop).search(SearchRequest("refund", mode="dense", limit=25))
+    assert len(by_meaning.results) == len([1 for path in FILES for _ in shop.files.chunks_of(path)])
 
 
-def test_stop_words_cost_nothing(shop: Store) -> None:
+def test_stop_words_change_nothing(shop: Store) -> None:
     short = service(shop).search(SearchRequest("refund receipt bank", mode="lexical"))
     long = service(shop).search(
         SearchRequest("what is it that a refund has to do with the receipt of the bank", mode="lexical")
@@ -247,29 +249,29 @@ def test_stop_words_cost_nothing(shop: Store) -> None:
 
 
 @pytest.mark.parametrize("query", ["Größe der Kiste", "grösse", "倉庫", "GRÖSSE"])
-def test_other_alphabets_are_searched_too(shop: Store, query: str) -> None:
+def test_other_alphabets_can_be_searched(shop: Store, query: str) -> None:
     assert paths(service(shop).search(SearchRequest(query, mode="lexical")))[0] == "docs/größe.md"
 
 
 @pytest.mark.parametrize("query", ["", "  \n", "x" * 4001])
-def test_a_query_that_is_none_is_refused(shop: Store, query: str) -> None:
+def test_a_blank_or_too_long_query_is_refused(shop: Store, query: str) -> None:
     with pytest.raises(InvalidRequest):
         service(shop).search(SearchRequest(query))
 
 
 @pytest.mark.parametrize("query", ['"', "AND OR NOT", "a:b^2 (", "*", "\0", "🦆", "-", "'; DROP TABLE chunk"])
-def test_signs_of_query_languages_mean_nothing(shop: Store, query: str) -> None:
+def test_query_syntax_characters_have_no_meaning(shop: Store, query: str) -> None:
     service(shop).search(SearchRequest(query))
 
 
 ##= docs/spec/knowledge.md#km-search-requests
 ##% The limit MUST default to 10, and a number outside 1 to 25 is clamped to that range.
-def test_a_limit_out_of_bounds_is_brought_back(shop: Store) -> None:
+def test_a_limit_out_of_range_is_clamped(shop: Store) -> None:
     assert len(service(shop).search(SearchRequest("card", limit=0)).results) == 1
     assert len(service(shop).search(SearchRequest("card", limit=1000)).results) <= 25
 
 
-def test_text_is_trimmed_to_the_budget_unless_all_is_asked_for(shop: Store) -> None:
+def test_text_is_trimmed_to_the_budget_except_in_full_detail(shop: Store) -> None:
     short = service(shop, text_budget=60).search(SearchRequest("charge_card")).results[0].chunk
     full = service(shop, text_budget=60).search(SearchRequest("charge_card", detail="full")).results[0].chunk
     assert short.chunk_id == full.chunk_id
@@ -279,7 +281,7 @@ def test_text_is_trimmed_to_the_budget_unless_all_is_asked_for(shop: Store) -> N
     assert full.truncated == 0
 
 
-def test_the_snippet_is_where_the_words_are(shop: Store) -> None:
+def test_the_snippet_has_the_matching_lines(shop: Store) -> None:
     response = service(shop).search(SearchRequest("paid within a week"))
     chunk = next(result.chunk for result in response.results if result.chunk.artifact_path == "docs/payment.md")
     lines = FILES["docs/payment.md"].split("\n")
@@ -290,7 +292,7 @@ def test_the_snippet_is_where_the_words_are(shop: Store) -> None:
 
 ##= docs/spec/knowledge.md#km-search-answers
 ##% A chunk MUST list its symbols with id, qualified name and lines if `knowledge.symbols` is true.
-def test_symbols_carry_links_that_open_an_editor(shop: Store) -> None:
+def test_symbols_have_editor_links(shop: Store) -> None:
     links = EditorLinks("vscode://file/{abs_path}:{line_start}", Path("/project"))
     response = SearchService(shop, links=links).search(SearchRequest("PaymentGateway.refund"))
     symbols = response.results[0].chunk.symbols
@@ -301,7 +303,7 @@ def test_symbols_carry_links_that_open_an_editor(shop: Store) -> None:
     assert EditorLinks(None).link("a.py", 1, 2) is None
 
 
-def test_metadata_names_the_weights(shop: Store) -> None:
+def test_metadata_has_the_weights(shop: Store) -> None:
     weights = resolve_weights("analysis", support=2.0)
     metadata = service(shop, weights=weights, rules=RankingRules()).search(SearchRequest("card")).metadata
     assert metadata.weight_profile == "analysis+overrides"
@@ -315,44 +317,45 @@ def test_metadata_names_the_weights(shop: Store) -> None:
     json.dumps(dict(metadata.weights))
 
 
-def test_many_threads_search_at_once(shop: Store) -> None:
+def test_many_threads_can_search_at_once(shop: Store) -> None:
     searching = service(shop)
-    wanted = searching.search(SearchRequest("refund a receipt", request_id="r")).results
+    expected = searching.search(SearchRequest("refund a receipt", request_id="r")).results
     answers: list[Sequence[object]] = []
 
-    def ask() -> None:
+    def search() -> None:
         answers.append(searching.search(SearchRequest("refund a receipt", request_id="r")).results)
 
-    threads = [threading.Thread(target=ask) for _ in range(8)]
+    threads = [threading.Thread(target=search) for _ in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join(timeout=30)
     assert len(answers) == 8
-    assert all(answer == wanted for answer in answers)
+    assert all(answer == expected for answer in answers)
 
 
-def test_many_searches_at_once_answer_as_one_after_the_other(shop: Store) -> None:
+def test_concurrent_searches_give_the_same_answers_as_sequential_ones(shop: Store) -> None:
     embed_pending(shop, DummyEmbedder(), threading.Event())
     searching = service(shop)
-    asked = [SearchRequest(query, request_id="same") for query in ("payment card", "gatherAll", "shelf stock", "tests")]
-    alone = [searching.search(one) for one in asked]
+    queries = ("payment card", "gatherAll", "shelf stock", "tests")
+    requests = [SearchRequest(query, request_id="same") for query in queries]
+    sequential = [searching.search(request) for request in requests]
     with ThreadPoolExecutor(8) as pool:
-        together = list(pool.map(searching.search, asked * 8))
-    assert [one.results for one in together] == [one.results for one in alone] * 8
+        concurrent = list(pool.map(searching.search, requests * 8))
+    assert [response.results for response in concurrent] == [response.results for response in sequential] * 8
 
 
-def test_only_some_searches_work_at_once_and_the_others_wait(shop: Store) -> None:
-    at_work, most, lock = 0, 0, threading.Lock()
+def test_the_number_of_concurrent_searches_is_limited(shop: Store) -> None:
+    active, most, lock = 0, 0, threading.Lock()
 
-    def observer(_happening: IndexEvent) -> None:
-        nonlocal at_work, most
+    def observer(_event: IndexEvent) -> None:
+        nonlocal active, most
         with lock:
-            at_work += 1
-            most = max(most, at_work)
+            active += 1
+            most = max(most, active)
         time.sleep(0.02)
         with lock:
-            at_work -= 1
+            active -= 1
 
     searching = SearchService(shop, None, observer=observer)
     with ThreadPoolExecutor(MAX_CONCURRENT_SEARCHES * 3) as pool:
@@ -361,14 +364,14 @@ def test_only_some_searches_work_at_once_and_the_others_wait(shop: Store) -> Non
     assert len({paths(one)[0] for one in found}) == 1
 
 
-def test_a_model_that_is_slow_to_answer_holds_up_no_other_search(shop: Store) -> None:
-    answers, model = threading.Event(), DummyEmbedder()
+def test_a_slow_model_does_not_block_other_searches(shop: Store) -> None:
+    is_loaded, model = threading.Event(), DummyEmbedder()
 
-    def far_away() -> Embedder:
-        assert answers.wait(10)
+    def slow_model() -> Embedder:
+        assert is_loaded.wait(10)
         return model
 
-    searching = SearchService(shop, far_away, clock=lambda: NOW)
+    searching = SearchService(shop, slow_model, clock=lambda: NOW)
     with ThreadPoolExecutor(MAX_CONCURRENT_SEARCHES + 1) as pool:
         waiting = [
             pool.submit(searching.search, SearchRequest(f"payment {number}"))
@@ -376,52 +379,46 @@ def test_a_model_that_is_slow_to_answer_holds_up_no_other_search(shop: Store) ->
         ]
         by_words = pool.submit(searching.search, SearchRequest("payment card", mode="lexical"))
         assert by_words.result(5).results
-        assert not any(one.done() for one in waiting)
-        answers.set()
-        assert all(one.result(10).results for one in waiting)
+        assert not any(search.done() for search in waiting)
+        is_loaded.set()
+        assert all(search.result(10).results for search in waiting)
 
 
-def test_what_went_between_ranking_and_showing_is_not_shown(shop: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = service(shop).search(SearchRequest("payment card"))
-    gone = whole.results[0].chunk.chunk_id
+def test_a_chunk_deleted_during_a_search_is_not_returned(shop: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = service(shop).search(SearchRequest("payment card"))
+    deleted = before.results[0].chunk.chunk_id
     read_chunks = shop.files.chunks
 
     def chunks_without_the_best(numbers: Sequence[int]) -> dict[int, ChunkRow]:
-        return {number: row for number, row in read_chunks(numbers).items() if row.chunk.chunk_id != gone}
+        return {number: row for number, row in read_chunks(numbers).items() if row.chunk.chunk_id != deleted}
 
     monkeypatch.setattr(shop.files, "chunks", chunks_without_the_best)
-    left = service(shop).search(SearchRequest("payment card"))
-    assert paths(left) == paths(whole)[1:]
-    assert left.metadata.result_count == len(left.results)
+    after = service(shop).search(SearchRequest("payment card"))
+    assert paths(after) == paths(before)[1:]
+    assert after.metadata.result_count == len(after.results)
 
 
 ##= docs/spec/knowledge.md#index-updates
 ##% A search that does not yet include the newest changes MUST say so, and say which state it used.
-def test_a_search_that_does_not_see_the_newest_changes_says_so(
-    state_dir: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_search_without_the_newest_changes_gives_a_warning(state_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lexical, "_LOCK_SECONDS", 0.05)
     store = open_store(state_dir)
     fill(store, {"docs/payment.md": FILES["docs/payment.md"]})
-    asked = SearchRequest("refund receipt")
-    assert service(store).search(asked).metadata.warnings == (
-        "Results are by words alone. No vectors have been made yet.",
+    request = SearchRequest("refund receipt")
+    assert service(store).search(request).metadata.warnings == (
+        "Results are from lexical search only. No embeddings have been computed yet.",
     )
     before = store.generation()
-    held = FileLock(state_dir / "lexical/writing.lock")
-    assert held.acquire(1.0)
+    lock = FileLock(state_dir / "lexical/writing.lock")
+    assert lock.acquire(1.0)
     fill(store, FILES)
-    late = service(store).search(asked)
-    assert late.as_of.generation == before
-    assert [
-        f"generation {before}, the index is at {store.generation()}" in said for said in late.metadata.warnings
-    ] == [
-        False,
-        True,
-    ]
-    held.release()
-    fresh = service(store).search(asked)
+    stale = service(store).search(request)
+    assert stale.as_of.generation == before
+    expected = f"generation {before}, the index is at {store.generation()}"
+    assert [expected in warning for warning in stale.metadata.warnings] == [False, True]
+    lock.release()
+    fresh = service(store).search(request)
     assert fresh.as_of.generation == store.generation()
-    assert not any("newest changes" in said for said in fresh.metadata.warnings)
-    assert len(fresh.results) > len(late.results)
+    assert not any("newest changes" in warning for warning in fresh.metadata.warnings)
+    assert len(fresh.results) > len(stale.results)
     store.close()

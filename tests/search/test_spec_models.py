@@ -1,4 +1,4 @@
-"""What the models of vectors promise and no other test shows alone."""
+"""Requirements on embedding models that no other test covers alone."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from contextive.search.embedding.factory import open_embedder
 
 ##= docs/spec/knowledge.md#ranking
 ##% The default embedding model MUST need neither network nor key.
-def test_the_default_model_calls_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_default_model_uses_no_network(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object, **__: object) -> None:
-        raise AssertionError("the default model reaches for the network")
+        raise AssertionError("the default model uses the network")
 
     for name in ("connect", "connect_ex", "sendto"):
         monkeypatch.setattr(socket.socket, name, refuse)

@@ -20,7 +20,8 @@ from contextive.cli.tables import print_results, print_status, skipped_text
 from contextive.errors import ConfigError, NotFound, Unavailable, UsageError
 
 if TYPE_CHECKING:
-    from contextive.ingest.indexer import IngestProgress, IngestResult
+    from contextive.ingest.indexer import IngestResult
+    from contextive.ingest.settings import IngestProgress
     from contextive.search.evaluation import Evaluation, Judgement, MeanInterval
     from contextive.search.feedback import VoteJudgements
     from contextive.search.index import Index

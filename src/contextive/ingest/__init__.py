@@ -1,1 +1,1 @@
-"""From files to knowledge: what a project's files say now, parsed again only where they changed."""
+"""Reads the files of a project into values and rows. Unchanged files are not parsed again."""

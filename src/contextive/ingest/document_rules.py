@@ -1,9 +1,9 @@
-"""Where documents may be put, and under which names: decided by words alone, before anything is opened.
+"""Where documents may be stored, and under which names: decided from the path alone, before any file is opened.
 
-What is captured is read later, by people and by agents. So nothing may be put where a program would run it or where an agent
-takes orders from: no code, no build files, no settings of tools, no instructions for agents. Formats that tools are configured
-with (JSON, YAML, TOML) are taken below the documents' directory only. Which names and contents are refused wherever they go is
-in `writing_rules`, which notes follow as well.
+Stored documents are read later by people and by agents. So a document must not be stored where a program would run it
+or where an agent looks for instructions: no code, no build files, no tool settings, no instructions for agents.
+Formats for tool settings (JSON, YAML, TOML) are allowed below the documents directory only. `writing_rules` lists the
+names and contents that are refused everywhere, also for notes.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ _PROGRAM_FILES: Final = frozenset(
         "jenkinsfile", "justfile", "makefile", "podfile", "procfile", "rakefile", "tiltfile", "vagrantfile",
     }
 )  # fmt: skip
-"""Files without an ending; a directory of that name would take their place."""
+"""Files without an extension. They are checked as directory names, because a directory would take their place."""
 _PROGRAM_FOLDERS: Final = frozenset({"hooks", "githooks", "git-hooks", "venv"}) | GENERATED_DIRECTORIES
-_PROGRAM_FOLDERS_AT_THE_TOP: Final = frozenset({"agents", "commands", "recipes", "skills"})
-_ENCODED_STEP: Final = re.compile(r"%(?:25)*(?:2e|2f|5c|00|c0|c1|e0)", re.IGNORECASE)
-"""A dot, a slash or an end of text as URLs write them: who decodes such a name later goes somewhere else."""
+_TOP_LEVEL_PROGRAM_FOLDERS: Final = frozenset({"agents", "commands", "recipes", "skills"})
+_ENCODED_PART: Final = re.compile(r"%(?:25)*(?:2e|2f|5c|00|c0|c1|e0)", re.IGNORECASE)
+"""A percent-encoded dot, slash or NUL: a program that decodes the name would end up somewhere else."""
 _MAX_CHARACTERS: Final = 1000
 _MAX_PARTS: Final = 32
 _NOT_IN_SLUG: Final = re.compile(r"[^a-z0-9]+")
@@ -46,7 +46,7 @@ _NOT_IN_SLUG: Final = re.compile(r"[^a-z0-9]+")
 
 @dataclass(frozen=True, slots=True)
 class Destination:
-    """A directory below the content root, step by step, and the name of a file in it, where one was given."""
+    """The parts of a directory below the content root, and the name of a file in it, if one was given."""
 
     folder: tuple[str, ...]
     name: str | None = None
@@ -57,15 +57,14 @@ class Destination:
 ##= docs/spec/gateway.md#km-upload
 ##% A destination MUST be treated as a file if it has an extension, and as a directory otherwise.
 def parse_destination(given: str | None, docs: tuple[str, ...]) -> Destination:
-    """What a destination means: with an ending a file, without one or with a slash behind it a directory, nothing the documents'
-    directory."""
+    """Parse a destination: a file if it has an extension, else a directory; without one, the documents directory."""
     if given is None or not given.strip():
         return Destination(docs)
     if given in (".", "./"):
         return Destination(())
     parts = split_path(given, "destination")
     if given.startswith(("/", "~")):
-        raise InvalidRequest("The destination is not a relative path.", hint="Give it from the content root.")
+        raise InvalidRequest("The destination is not a relative path.", hint="Make it relative to the content root.")
     for part in parts:
         if not is_safe_name(part) or has_short_form(part):
             raise _bad_name()
@@ -75,47 +74,47 @@ def parse_destination(given: str | None, docs: tuple[str, ...]) -> Destination:
 
 
 def split_path(given: str, what: str) -> tuple[str, ...]:
-    """The steps of a path, of which none goes up. A slash in front says nothing here."""
+    """The parts of a path without `..`. A leading slash is ignored."""
     if len(given) > _MAX_CHARACTERS:
         raise InvalidRequest(f"The {what} is longer than {_MAX_CHARACTERS} characters.")
     if "\\" in given or any(not c.isprintable() for c in given):
-        raise InvalidRequest(f"The {what} holds a backslash or a character that cannot be shown.", hint="Use slashes.")
-    if _ENCODED_STEP.search(given):
-        raise InvalidRequest(f"The {what} is written as in a URL.", hint="Write dots and slashes as they are.")
+        raise InvalidRequest(f"The {what} has a backslash or an unprintable character.", hint="Use slashes.")
+    if _ENCODED_PART.search(given):
+        raise InvalidRequest(f"The {what} is percent-encoded.", hint="Write dots and slashes unencoded.")
     bare = given.removeprefix("/").removesuffix("/")
     parts = tuple(part for index, part in enumerate(bare.split("/")) if part != "." or index)
     if not parts or any(part in ("", ".", "..") for part in parts) or len(parts) > _MAX_PARTS:
-        raise InvalidRequest(f"The {what} is not a plain path.", hint="Leave out empty steps, `.` and `..`.")
+        raise InvalidRequest(f"The {what} is not a plain path.", hint="Leave out empty parts, `.` and `..`.")
     if any(part != normalize("NFC", part) for part in parts):
-        raise InvalidRequest(f"The {what} spells letters in parts.", hint="Spell it in composed form (NFC).")
+        raise InvalidRequest(f"The {what} has decomposed letters.", hint="Use composed letters (NFC).")
     return parts
 
 
-def check_destination(place: Destination, docs: tuple[str, ...], endings: frozenset[str]) -> str:
-    """The path of a file that may be written, from the content root with slashes. Forbidden and InvalidRequest say why not."""
-    name = place.name
+def check_destination(target: Destination, docs: tuple[str, ...], endings: frozenset[str]) -> str:
+    """The path of a file relative to the content root. Raises Forbidden or InvalidRequest if it is not allowed."""
+    name = target.name
     assert name is not None
     if not is_safe_name(name):
         raise _bad_name()
     ending = ending_of(name)
     if ending not in endings:
         raise Forbidden(
-            f"Files of the kind {'.' + ending if ending else 'without an ending'} are not stored.",
+            f"Files {'of type .' + ending if ending else 'without an extension'} are not stored.",
             hint=f"Allowed: {', '.join(sorted(endings))}. A directory ends with a slash.",
         )
-    if ending in DATA_ENDINGS and place.folder[: len(docs)] != docs:
-        raise Forbidden(f"Files of the kind .{ending} are stored below {'/'.join(docs)} only.")
+    if ending in DATA_ENDINGS and target.folder[: len(docs)] != docs:
+        raise Forbidden(f"Files of type .{ending} are stored below {'/'.join(docs)} only.")
     check_name(name)
-    folded = [fold_name(part) for part in place.folder]
+    folded = [fold_name(part) for part in target.folder]
     if any(part in _PROGRAM_FILES or part in _PROGRAM_FOLDERS or part.startswith(".") for part in folded) or (
-        folded and folded[0] in _PROGRAM_FOLDERS_AT_THE_TOP
+        folded and folded[0] in _TOP_LEVEL_PROGRAM_FOLDERS
     ):
-        raise Forbidden("That directory belongs to tools or agents; documents are not written there.")
-    return "/".join((*place.folder, name))
+        raise Forbidden("This directory is for tools or agents; documents are not stored there.")
+    return "/".join((*target.folder, name))
 
 
 def ending_of(name: str) -> str:
-    """What stands behind the last dot, folded; empty where there is none."""
+    """The extension of a file name without the dot, case-folded; empty if there is none."""
     stem, dot, ending = fold_name(name).rpartition(".")
     return ending if dot and stem else ""
 
@@ -123,7 +122,7 @@ def ending_of(name: str) -> str:
 ##= docs/spec/gateway.md#km-storetext
 ##% A text without a file name MUST be named after its title, or after the current time if it has no title.
 def name_from_title(title: str) -> str:
-    """The file name that a title becomes."""
+    """The file name for a title."""
     plain = normalize("NFKD", title).encode("ascii", "ignore").decode("ascii").lower()
     stem = file_stem(_NOT_IN_SLUG.sub("-", plain).strip("-"))
     name = f"{stem}.md"
@@ -131,13 +130,13 @@ def name_from_title(title: str) -> str:
 
 
 def name_from_time(now: float, attempt: int = 1) -> str:
-    """The file name of a text without a title, by the time in UTC."""
+    """The file name of a text without a title, from the time in UTC."""
     stamp = datetime.fromtimestamp(now, UTC).strftime("%Y%m%d-%H%M%S")
     return f"note-{stamp}.md" if attempt == 1 else f"note-{stamp}-{attempt}.md"
 
 
 def _bad_name() -> InvalidRequest:
     return InvalidRequest(
-        "The destination has a name that not every system can have, or that is hidden.",
-        hint="Use letters, digits, `-`, `_` and dots inside, at most 200 bytes a name.",
+        "The destination has a hidden name or one that some systems do not allow.",
+        hint="Use letters, digits, `-`, `_` and inner dots, at most 200 bytes per name.",
     )

@@ -1,4 +1,4 @@
-"""A captured text as the document that is stored: front matter, a blank line, the body."""
+"""Composes the document for a stored text: front matter, a blank line, the body."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MAX_FRONT_MATTER = 16_384
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A text to be stored, and what is known about it."""
+    """A text to store, and its metadata."""
 
     content: str
     title: str | None = None
@@ -38,13 +38,13 @@ class Draft:
 ##= docs/spec/gateway.md#km-storetext
 ##% The title, the subsystem, the tags and the metadata MUST appear in the front matter in this order.
 def compose_document(draft: Draft) -> str:
-    """The document: title, subsystem, tags and the metadata in this order, then the text with a line end behind it."""
+    """The document: front matter with title, subsystem, tags and metadata, then the text with a final newline."""
     body = draft.content if draft.content.endswith("\n") else f"{draft.content}\n"
     if not draft.has_front_matter:
         return body
     if parse_front_matter(draft.content).length:
         raise InvalidRequest(
-            "The content has front matter of its own.", hint="Leave title, subsystem, tags and metadata out, or that."
+            "The content already has front matter.", hint="Remove it, or leave out title, subsystem, tags and metadata."
         )
     values = _values(draft)
     if not values:
@@ -54,7 +54,7 @@ def compose_document(draft: Draft) -> str:
         raise InvalidRequest(f"Title, tags and metadata are longer than {_MAX_FRONT_MATTER} characters.")
     read = parse_front_matter(head)
     if read.problem or dict(read.values) != values:
-        raise InvalidRequest("The metadata holds a value that front matter cannot hold.", hint="Use plain values.")
+        raise InvalidRequest("The metadata has a value that front matter cannot represent.", hint="Use plain values.")
     return head + body
 
 
@@ -69,15 +69,15 @@ def _values(draft: Draft) -> dict[str, Any]:
     for key, value in draft.metadata.items():
         if not _KEY.fullmatch(key) or key.lower() in _OWN_KEYS:
             raise InvalidRequest(
-                f"The key {key[:40]!r} of the metadata is not a plain word, or says what title, subsystem or tags say.",
-                hint="Use letters, digits, `_` and `-`, and the arguments for title, subsystem and tags.",
+                f"The metadata key {key[:40]!r} is not a plain word, or is one of title, subsystem and tags.",
+                hint="Use letters, digits, `_` and `-`; title, subsystem and tags have their own arguments.",
             )
         values[key] = value
     return values
 
 
 def to_one_line(text: str) -> str:
-    """A text as one line without characters that cannot be shown."""
+    """A text as one line without unprintable characters."""
     return " ".join("".join(c if c.isprintable() else " " for c in text).split())
 
 

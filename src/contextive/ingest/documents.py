@@ -1,8 +1,8 @@
-"""Capturing documents: a file that is copied, or a text that is written, below the content root.
+"""Stores documents below the content root: copies of files, or texts.
 
-Every door goes through here, so every rule is kept here. A document is written whole or not at all; of two writers of one name
-one is told that it exists. The file takes its place inside the transaction that writes the audit: where the audit cannot be
-written, nothing is. A refused call leaves an entry too, which says no more than why.
+All transports use this module, so all rules are enforced here. A document is written completely or not at all; if two
+callers write the same name, one gets an error. The file is written inside the transaction of the audit entry, so
+without an audit entry there is no file. A refused call adds an entry too, with nothing but the error code.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ _NAMES_EXHAUSTED = "Too many texts without a title were stored this second."
 
 @dataclass(frozen=True, slots=True)
 class DocumentSettings:
-    """Where documents go, where they may be copied from, and how large they may be."""
+    """Where documents are stored, where they may be copied from, and how large they may be."""
 
     project: Path
     state_dir: Path
@@ -69,16 +69,16 @@ class DocumentSettings:
     upload_roots: tuple[str, ...] = ()
     max_bytes: int = 1_048_576
     overwrite: bool = False
-    """Whether a file is replaced when a call does not say."""
+    """Whether a file is replaced by default."""
     ingest: bool = False
-    """Whether a document is indexed at once when a call does not say."""
+    """Whether a document is indexed immediately by default."""
     protected_files: tuple[Path, ...] = ()
-    """Files that are neither copied nor replaced, whatever they are called, such as the configuration."""
+    """Files that are neither copied nor replaced under any name, such as the configuration."""
 
 
 @dataclass(frozen=True, slots=True)
 class Requester:
-    """Who asks, for the audit."""
+    """The caller, for the audit log."""
 
     name: str
     request_id: str = ""
@@ -86,7 +86,7 @@ class Requester:
 
 @dataclass(frozen=True, slots=True)
 class StoredDocument:
-    """A document that now stands below the content root."""
+    """A document that was stored below the content root."""
 
     path: Path
     relative_path: str
@@ -97,7 +97,7 @@ class StoredDocument:
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """A file that is to be copied: its bytes, its name, and its path below the root that it was found in."""
+    """A file to copy: its content, its name, and its path below the root it was found in."""
 
     data: bytes
     name: str
@@ -105,7 +105,7 @@ class _Source:
 
 
 class Documents:
-    """Puts documents below the content root of a project. Safe to use from many threads and processes."""
+    """Stores documents below the content root of a project. Safe to use from many threads and processes."""
 
     def __init__(
         self, settings: DocumentSettings, store: Callable[[], Store], clock: Callable[[], float] = time.time
@@ -121,7 +121,7 @@ class Documents:
     def upload(
         self, source_path: str, destination: str | None, overwrite: bool | None, requester: Requester
     ) -> StoredDocument:
-        """Copy a file of the project or of an upload root."""
+        """Copy a file from the project or from an upload root."""
         with self._audit_refusals(UPLOAD, requester):
             target = parse_destination(destination, self._docs)
             source = self._read_source(source_path)
@@ -136,13 +136,13 @@ class Documents:
     def store_text(
         self, draft: Draft, destination: str | None, overwrite: bool | None, requester: Requester
     ) -> StoredDocument:
-        """Write a text as a document of its own."""
+        """Store a text as a new document."""
         with self._audit_refusals(STORE_TEXT, requester):
             target = parse_destination(destination, self._docs)
             names = [target.name] if target.name else list(self._names_for(draft))
             relative = check_destination(Destination(target.folder, names[0]), self._docs, TEXT_ENDINGS)
             data = self._document(draft, ending_of(relative))
-            is_untitled = len(names) > 1  # such a text never takes the place of another
+            is_untitled = len(names) > 1  # never overwrites another document
             for name in names:
                 chosen = Destination(target.folder, name)
                 try:
@@ -152,7 +152,7 @@ class Documents:
                         raise
             raise InvalidRequest(_NAMES_EXHAUSTED, hint="Give a title.")
 
-    # What is stored
+    # Content
 
     def _names_for(self, draft: Draft) -> Iterator[str]:
         if title := to_one_line(draft.title or ""):
@@ -164,15 +164,15 @@ class Documents:
 
     def _document(self, draft: Draft, ending: str) -> bytes:
         if not draft.content.strip():
-            raise InvalidRequest("The content is empty.", hint="Give the text that is to be stored.")
+            raise InvalidRequest("The content is empty.", hint="Pass the text to store.")
         if draft.has_front_matter and ending not in PROSE_ENDINGS:
             raise InvalidRequest(
-                f"A .{ending} file has no front matter.", hint="Leave title, subsystem, tags and metadata out."
+                f"A .{ending} file has no front matter.", hint="Leave out title, subsystem, tags and metadata."
             )
         try:
             data = compose_document(draft).encode("utf-8")
         except UnicodeEncodeError:
-            raise InvalidRequest("The content holds half of a character.", hint="Send whole characters.") from None
+            raise InvalidRequest("The content has an unpaired surrogate.", hint="Send valid Unicode.") from None
         if len(data) > self.settings.max_bytes:
             raise TooLarge(
                 f"The document has {len(data)} bytes, {self.settings.max_bytes} are allowed.", hint="Split it."
@@ -181,19 +181,19 @@ class Documents:
         return data
 
     def _check_content(self, data: bytes, ending: str) -> None:
-        """Refuse what the index would leave out for good reason."""
+        """Refuse secrets, and text files that are not text."""
         if ending in TEXT_ENDINGS:
             try:
                 text = data.decode("utf-8")
             except UnicodeDecodeError:
                 raise InvalidRequest(f"The content is not UTF-8 text, as a .{ending} file must be.") from None
             if "\0" in text:
-                raise InvalidRequest("The content holds a NUL character.")
+                raise InvalidRequest("The content has a NUL character.")
         else:
             text = data.decode("latin-1")
         check_text(text)
 
-    # Reading what is copied
+    # Reading the source
 
     ##= docs/spec/gateway.md#km-upload
     ##% A missing source MUST be refused with `invalid_request`.
@@ -203,9 +203,9 @@ class Documents:
         if any(part.startswith(".") for part in parts):
             raise Forbidden("Hidden files are not copied.")
         if is_secret_name(name) or is_configuration(name):
-            raise Forbidden("Files of that name hold secrets; they are not copied.")
+            raise Forbidden("Files with this name contain secrets; they are not copied.")
         missing = InvalidRequest(
-            "There is no such file.", hint="Give a path from the project, or below an upload root."
+            "The source does not exist.", hint="Use a path relative to the project or below an upload root."
         )
         try:
             handle = open_folder(root)
@@ -229,27 +229,27 @@ class Documents:
     ##= docs/spec/gateway.md#document-rules
     ##% Hidden files, links, secrets, and files outside the project and the upload roots MUST NOT be copied.
     def _locate(self, given: str) -> tuple[Path, tuple[str, ...]]:
-        """The allowed root that a path leads below, and the steps from there."""
+        """The allowed root that contains a path, and the parts of the path below it."""
         if not given.strip() or given.startswith("~"):
-            raise InvalidRequest("The source is not a plain path.", hint="Give a path from the project.")
+            raise InvalidRequest("The source is not a plain path.", hint="Use a path relative to the project.")
         parts = split_path(given, "source")
         if not given.startswith("/"):
             return self.settings.project, parts
         roots = [self.settings.project, *(self._absolute_path(root) for root in self.settings.upload_roots)]
         for root in roots:
             for known in {root, Path(os.path.realpath(root))}:
-                steps = tuple(part for part in known.parts if part != "/")
-                if len(parts) > len(steps) and parts[: len(steps)] == steps:
-                    return root, parts[len(steps) :]
+                prefix = tuple(part for part in known.parts if part != "/")
+                if len(parts) > len(prefix) and parts[: len(prefix)] == prefix:
+                    return root, parts[len(prefix) :]
         raise Forbidden(
-            "The source lies outside the project and outside every upload root.",
-            hint="knowledge.uploadRoots (KM_UPLOAD_ROOTS) names further directories.",
+            "The source is outside the project and outside all upload roots.",
+            hint="Add its directory to knowledge.uploadRoots (KM_UPLOAD_ROOTS).",
         )
 
     def _read_open(self, handle: int, read: Callable[[int], bytes]) -> bytes:
         found = os.fstat(handle)
         if found.st_nlink > 1:
-            raise Forbidden("The source has a second name elsewhere (a hard link).", hint="Make a copy of it first.")
+            raise Forbidden("The source has more than one hard link.", hint="Make a copy of it first.")
         if (found.st_dev, found.st_ino) in self._identities(self.settings.protected_files):
             raise Forbidden("The configuration is not copied.")
         limit = self.settings.max_bytes
@@ -296,10 +296,10 @@ class Documents:
                 return write_file_in(folder, name, data, overwrite=may_replace)
         except FileExistsError:
             raise _FileExists(
-                "A file stands at the destination already.", hint="Choose another destination, or set overwrite."
+                "The destination already exists.", hint="Choose another destination, or set overwrite."
             ) from None
         except NotRegular:
-            raise Forbidden("What stands at the destination is not a regular file.") from None
+            raise Forbidden("The destination is not a regular file.") from None
         except OSError as failure:
             raise _translate_os_error(failure, "written") from None
 
@@ -307,13 +307,14 @@ class Documents:
     ##% A document MUST NOT be written outside the content root, through a link, or under a hidden name.
     @contextmanager
     def _folder(self, parts: tuple[str, ...]) -> Iterator[int]:
-        """The directory that is written to, made where it is missing, reached from the content root without a link."""
+        """Open the target directory from the content root without following links; create it if it is missing."""
         handle = self._open_content_root()
         try:
             for part in parts:
                 if twin := confusable_name(handle, part):
                     raise InvalidRequest(
-                        f"There is a directory {twin}, which not every system tells from {part}.", hint="Use its name."
+                        f"There is a directory {twin}, and some systems treat {part} as the same name.",
+                        hint="Use its name.",
                     )
                 handle = self._open_child(handle, part, make=True)
             yield handle
@@ -323,7 +324,8 @@ class Documents:
     def _check_name(self, folder: int, name: str) -> None:
         if twin := confusable_name(folder, name):
             raise InvalidRequest(
-                f"There is a file {twin}, which not every system tells from {name}.", hint="Choose another name."
+                f"There is a file {twin}, and some systems treat {name} as the same name.",
+                hint="Choose another name.",
             )
         with suppress(FileNotFoundError):
             found = os.stat(name, dir_fd=folder, follow_symlinks=False)
@@ -331,16 +333,20 @@ class Documents:
                 raise Forbidden("The configuration is not replaced.")
 
     def _open_child(self, handle: int, part: str, *, make: bool = False) -> int:
-        """One step down, into anything but our own state and the project's recipes. The handle that was left is closed."""
-        following = open_child_folder(handle, part, make=make)
-        if identity(following) in self._identities((self.settings.state_dir, self.settings.project / "recipes")):
-            os.close(following)
-            raise Forbidden("That directory belongs to the server or to tools.")
+        """Open a subdirectory and close its parent. Refuses the state directory and the recipes of the project."""
+        child = open_child_folder(handle, part, make=make)
+        if identity(child) in self._identities((self.settings.state_dir, self.settings.project / "recipes")):
+            os.close(child)
+            raise Forbidden("This directory is for the server or for tools.")
         os.close(handle)
-        return following
+        return child
 
     def _open_content_root(self) -> int:
-        """A root inside the project is reached without a link: the project may be somebody else's. Another is its user's word."""
+        """Open the content root. Inside the project no link is followed, because someone else may have written the
+        project.
+
+        A root outside the project is opened as its user configured it.
+        """
         given = self.settings.content_root
         parts = [part for part in given.split("/") if part not in ("", ".")]
         if given.startswith(("/", "~")) or ".." in parts:
@@ -375,7 +381,7 @@ class Documents:
                 with self._store().transaction() as writer:
                     writer.put_audit(self._entry(tool, requester, {"refused": refusal.code}))
             except Unavailable:
-                logger.warning("a refused call of %s could not be written to the audit", tool)
+                logger.warning("a refused call of %s could not be written to the audit log", tool)
             raise
 
     ##= docs/spec/gateway.md#document-rules
@@ -387,16 +393,16 @@ class Documents:
 
 
 class _FileExists(InvalidRequest):
-    """A file has the name already."""
+    """The destination already exists."""
 
 
 def _translate_os_error(failure: OSError, done: str) -> ContextiveError:
     match failure.errno:
         case errno.ELOOP | errno.ENOTDIR:
-            return Forbidden(f"A link or a file stands where a directory should be; nothing is {done} through it.")
+            return Forbidden(f"A part of the path is a link or a file, not a directory; nothing is {done} through it.")
         case errno.ENAMETOOLONG | errno.EINVAL | errno.EILSEQ:
-            return InvalidRequest("The file system does not take that name.", hint="Choose a shorter, plainer one.")
+            return InvalidRequest("The file system does not accept this name.", hint="Choose a shorter, plainer one.")
         case errno.EACCES | errno.EPERM:
-            return Forbidden(f"The system does not let the file be {done}.")
+            return Forbidden(f"The server has no permission for the file, so it is not {done}.")
         case _:
-            return Unavailable(f"The file cannot be {done}: {failure.strerror or 'the system refuses'}.")
+            return Unavailable(f"The file cannot be {done}: {failure.strerror or 'system error'}.")

@@ -1,6 +1,7 @@
-"""How often Python looks for objects that hold each other while a run makes rows by the ten thousand.
+"""Raises the threshold of the garbage collector during ingest.
 
-Rows hold no cycles, and looking for some after every seven hundred of them costs a tenth of a run.
+A run creates tens of thousands of rows without reference cycles. With the default threshold of 700 objects, the
+search for cycles takes a tenth of a run.
 """
 
 from __future__ import annotations
@@ -12,15 +13,15 @@ from contextlib import contextmanager
 from typing import Final
 
 GC_THRESHOLD: Final = 50_000
-"""Objects made between two looks. Some megabytes at most can wait that long."""
+"""Objects created between two collections; a few megabytes at most wait that long."""
 _lock = threading.Lock()
 _saved_thresholds: list[tuple[int, int, int]] = []
-"""One entry for each run that goes on; the first is what was set before all of them."""
+"""One entry per active block; the first is the original threshold."""
 
 
 @contextmanager
 def less_frequent_gc() -> Iterator[None]:
-    """Inside the block fewer looks are taken. Behind the last of several it is as it was before the first."""
+    """Collect garbage less often inside the block. The last of several blocks restores the original threshold."""
     with _lock:
         _saved_thresholds.append(gc.get_threshold())
         gc.set_threshold(GC_THRESHOLD)
@@ -28,7 +29,7 @@ def less_frequent_gc() -> Iterator[None]:
         yield
     finally:
         with _lock:
-            usual = _saved_thresholds[0]
+            original = _saved_thresholds[0]
             _saved_thresholds.pop()
             if not _saved_thresholds:
-                gc.set_threshold(*usual)
+                gc.set_threshold(*original)

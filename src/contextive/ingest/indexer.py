@@ -1,8 +1,8 @@
-"""An ingest run: from the files as they are to the rows of the store, touching only what changed.
+"""An ingest run: reads the files of a project into the rows of the store. Unchanged files are not parsed again.
 
-A run may be killed at any point. Every file is one unit of a transaction, and what was committed is never done again.
-Links between files come last, and a mark in the store says that they are still to be made; the mark goes with them in one
-transaction.
+A run may be killed at any point. The rows of a file are written in one transaction, and committed files are not
+processed again. Links between files are resolved last: until then a state key in the store marks them as pending, and
+it is removed in the transaction that completes them.
 """
 
 from __future__ import annotations
@@ -18,19 +18,27 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Se
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from contextive.errors import TimedOut
 from contextive.ingest.gc_tuning import less_frequent_gc
 from contextive.ingest.linker import LinkChanges, Linker
 from contextive.ingest.parser_pool import ParseOutcome, ParserPool, ParseSettings, parse_in_process
-from contextive.ingest.plan import IndexReplaced, LeftOut, Plan, RunInProgress, ledger_entry, make_plan
-from contextive.ingest.settings import RUN_WAIT_SECONDS, IngestRequest, IngestSettings
+from contextive.ingest.plan import (
+    IndexReplaced,
+    LeftOut,
+    Plan,
+    RunInProgress,
+    format_left_out,
+    ledger_entry,
+    make_plan,
+    parse_left_out,
+)
+from contextive.ingest.settings import RUN_WAIT_SECONDS, IngestProgress, IngestRequest, IngestSettings
 from contextive.knowledge.artifact import LastCommit, ParsedArtifact
 from contextive.knowledge.artifact_layers import artifact_layer, project_layer
 from contextive.knowledge.artifact_parser import ParseContext
 from contextive.knowledge.chunk import Chunk
-from contextive.knowledge.graph import Layer
 from contextive.knowledge.node_ids import artifact_node_id
 from contextive.knowledge.subsystems import CATALOG_PATHS, NO_CATALOG, parse_catalog, source_prefixes
 from contextive.knowledge.symbol import Symbol
@@ -43,6 +51,9 @@ from contextive.workspace.discovery import DiscoveredFiles, FoundFile, discover
 from contextive.workspace.files import Fingerprint
 from contextive.workspace.git import FileCommit, git_head, git_history
 
+if TYPE_CHECKING:
+    from contextive.ingest.layer_sources import LayerSource
+
 logger = logging.getLogger(__name__)
 
 LEASE = "ingest"
@@ -54,32 +65,11 @@ _MAX_LEFT_OUT = 20_000
 _LEASE_POLL_SECONDS = 0.05
 
 GitOf = Callable[[str], LastCommit | None]
-IngestProgress = Callable[[str, int, int], None]
-"""Called with the phase, how much is done, and how much there is."""
-
-
-class LayerSource(Protocol):
-    """Something that knows more of the project than single files tell: requirements and citations, or notes."""
-
-    @property
-    def name(self) -> str: ...
-
-    def external_version(self) -> str:
-        """Changes with whatever the layer depends on besides indexed files. Costs little."""
-        ...
-
-    def chunks(self) -> Mapping[str, tuple[Chunk, ...]]:
-        """Further chunks of files, by path."""
-        ...
-
-    def layer(self, ids: Mapping[str, str], symbols: Mapping[str, Sequence[Symbol]]) -> Layer:
-        """Nodes and edges, given the node id of every artifact and the symbols of every file, by path."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
 class IngestResult:
-    """What a run came to."""
+    """The result of a run."""
 
     run: Run
     changed: tuple[str, ...]
@@ -94,7 +84,7 @@ class IngestResult:
 
 @dataclass(slots=True)
 class _Tally:
-    """What a run counts while it goes on."""
+    """The counts of a run in progress."""
 
     counts: Counter[str] = field(default_factory=Counter)
     chunk_count: int = 0
@@ -106,9 +96,9 @@ class _Tally:
     def leave_out(self, result: _FileResult) -> None:
         assert isinstance(result.outcome, Skipped)
         self.skipped[result.outcome.reason] += 1
-        seen = result.fingerprint
-        if len(self.left_out) < _MAX_LEFT_OUT and seen.is_settled(result.read_at_ns):
-            self.left_out[result.path] = LeftOut(seen, result.outcome.reason)
+        fingerprint = result.fingerprint
+        if len(self.left_out) < _MAX_LEFT_OUT and fingerprint.is_settled(result.read_at_ns):
+            self.left_out[result.path] = LeftOut(fingerprint, result.outcome.reason)
 
     def count(self, parsed: ParsedArtifact) -> None:
         self.counts[parsed.artifact.artifact_type] += 1
@@ -117,7 +107,7 @@ class _Tally:
 
 
 class Indexer:
-    """Runs ingest for one project into one store. One run at a time in all processes."""
+    """Runs ingest for one project into one store. Of all processes, only one runs at a time."""
 
     def __init__(
         self,
@@ -130,7 +120,7 @@ class Indexer:
         state_dir: Path | None = None,
         pool: ParserPool | None = None,
     ) -> None:
-        """`pool` parses in other processes; without one this process does."""
+        """`pool` parses files in other processes; without one, they are parsed in this process."""
         self._root = root.resolve()
         self._store = store
         self._settings = settings
@@ -151,13 +141,13 @@ class Indexer:
         stop: threading.Event | None = None,
         wait_seconds: float = RUN_WAIT_SECONDS,
     ) -> IngestResult:
-        """Bring the store in step with the files. Waits for a run of another process up to `wait_seconds`."""
+        """Update the store from the files. Waits up to `wait_seconds` for a run of another process."""
         stop = stop or threading.Event()
         if request.dry_run:
             with less_frequent_gc():
                 return self._run(request, progress, stop)
         deadline = time.monotonic() + wait_seconds
-        # Who waits holds the place of the next. Who makes one run after the other has to wait for that place, too.
+        # The queue lease keeps a process that runs again and again from overtaking one that waits.
         queue_lease = self._wait_for(_QUEUE_LEASE, progress, stop, deadline)
         try:
             lease = self._wait_for(LEASE, progress, stop, deadline)
@@ -174,12 +164,12 @@ class Indexer:
             progress("wait", 0, 0)
             if stop.wait(_LEASE_POLL_SECONDS) or time.monotonic() > deadline:
                 raise RunInProgress(
-                    "Another ingest run is going on.", hint="Ask km-ingest-status, and try again later."
+                    "Another ingest run is in progress.", hint="Check km-ingest-status, and try again later."
                 )
         return lease
 
     def discover(self) -> DiscoveredFiles:
-        """The files that are there to be indexed, and how many were left out for what reason."""
+        """The files to index, and how many were left out for each reason."""
         return discover(
             self._root,
             include=self._settings.include,
@@ -188,8 +178,8 @@ class Indexer:
             state_directory=self._state_dir,
         )
 
-    def surroundings(self, found: Iterable[FoundFile]) -> ParseContext:
-        """What classification needs to know of the project as a whole."""
+    def parse_context(self, found: Iterable[FoundFile]) -> ParseContext:
+        """Facts about the whole project that the parser needs for each file."""
         paths = [file.path for file in found]
         catalog = NO_CATALOG
         for path in CATALOG_PATHS:
@@ -202,27 +192,27 @@ class Indexer:
         return ParseContext(catalog, prefixes, settings.symbols, window)
 
     def extra_chunks(self) -> Mapping[str, tuple[Chunk, ...]]:
-        """What layers know of files: chunks to be indexed with them, by path."""
+        """Chunks that the layers add to files, by path."""
         merged: dict[str, tuple[Chunk, ...]] = {}
         for source in self._layers:
             for path, chunks in source.chunks().items():
                 merged[path] = (*merged.get(path, ()), *chunks)
         return merged
 
-    def parser_version(self, surroundings: ParseContext, extra: Mapping[str, str]) -> Callable[[str], str]:
-        """The version of everything that turns a file's bytes into rows, by path. `extra` stands for further chunks."""
+    def parser_version(self, context: ParseContext, extra: Mapping[str, str]) -> Callable[[str], str]:
+        """A function from a path to the version of its parser. `extra` are the digests of added chunks."""
 
         def version(path: str) -> str:
-            base = surroundings.version_for(path)
+            base = context.version_for(path)
             return f"{base}:{extra[path]}" if path in extra else base
 
         return version
 
     def parse_files(
-        self, around: ParseContext, paths: Sequence[str], stop: threading.Event
+        self, context: ParseContext, paths: Sequence[str], stop: threading.Event
     ) -> Iterator[tuple[str, ParseOutcome]]:
-        """What each file comes to by itself, in the order in which they are done."""
-        settings = ParseSettings(self._root, self._settings.max_file_bytes, around)
+        """The outcome of each file, in the order in which they are parsed."""
+        settings = ParseSettings(self._root, self._settings.max_file_bytes, context)
         return self._pool.parse(settings, paths, stop) if self._pool else parse_in_process(settings, paths)
 
     ##= docs/spec/gateway.md#km-ingest-trigger
@@ -235,18 +225,18 @@ class Indexer:
         progress("discover", 0, 0)
         discovery = self.discover()
         head = git_head(self._root)
-        surroundings = self.surroundings(discovery.files)
+        context = self.parse_context(discovery.files)
         ledger = {} if request.full else self._store.files.ledger()
         versions = {source.name: source.external_version() for source in self._layers}
         extra: Mapping[str, tuple[Chunk, ...]] = {}
-        parser_version = self.parser_version(surroundings, json.loads(self._store.state("extra") or "{}"))
-        is_old = self._store.state("surroundings") != surroundings.version()
+        parser_version = self.parser_version(context, json.loads(self._store.state("extra") or "{}"))
+        is_old = self._store.state("surroundings") != context.version()
         left_out = {} if request.full or is_old else parse_left_out(self._store.state("left_out"))
         plan = make_plan(discovery.files, ledger, left_out, parser_version if is_old else None)
-        layers_moved = any(self._store.state(f"layer:{name}") != value for name, value in versions.items())
-        if layers_moved or not plan.is_empty:
+        layers_changed = any(self._store.state(f"layer:{name}") != value for name, value in versions.items())
+        if layers_changed or not plan.is_empty:
             extra = self.extra_chunks()
-            parser_version = self.parser_version(surroundings, extra_digests(extra))
+            parser_version = self.parser_version(context, extra_digests(extra))
             plan = make_plan(discovery.files, ledger, left_out, parser_version)
         if request.full:
             paths = {file.path for file in discovery.files}
@@ -259,7 +249,7 @@ class Indexer:
             remove_leftovers_below(self._root, discovery.folders_with_temporary_files)
             self._remove_artifacts(plan.gone, tally)
         done = 0
-        with closing(self._batches(plan.candidates, surroundings, git_of, extra, stop)) as batches:
+        with closing(self._batches(plan.candidates, context, git_of, extra, stop)) as batches:
             for batch in batches:
                 self._check_same_index(index, lease)
                 if request.dry_run:
@@ -269,12 +259,12 @@ class Indexer:
                 done += len(batch)
                 progress("parse", done, len(plan.candidates))
         if stop.is_set():
-            raise TimedOut("The ingest run was stopped.", hint="What is done stays done; run it again to go on.")
+            raise TimedOut("The ingest run was stopped.", hint="Run it again: finished files are not parsed again.")
         self._check_same_index(index, lease)
         if not request.dry_run:
             self._update_git_facts(head, plan.unchanged, git_of, ledger)
-            states = _layer_states(versions, extra) if layers_moved or not plan.is_empty else {}
-            self._derive(surroundings, tally, {STATE_REPO_HEAD: head, **states}, progress)
+            states = _layer_states(versions, extra) if layers_changed or not plan.is_empty else {}
+            self._link_and_derive(context, tally, {STATE_REPO_HEAD: head, **states}, progress)
         run = Run(
             run_id=uuid.uuid4().hex,
             profile=request.profile,
@@ -294,22 +284,22 @@ class Indexer:
     ##= docs/spec/knowledge.md#index-updates
     ##% A run whose index is removed or replaced MUST end and report the reason.
     def _check_same_index(self, index: object, lease: Lease | None) -> None:
-        """End a run whose plan was made for another index: what it calls unchanged is not in this one."""
+        """End a run whose index was replaced: files that its plan calls unchanged are not in the new index."""
         if self._store.identity() != index or (lease is not None and not lease.is_held):
             raise IndexReplaced("The index was removed or rebuilt during the run.", hint="Run it again.")
 
     def _batches(
         self,
         candidates: Sequence[FoundFile],
-        surroundings: ParseContext,
+        context: ParseContext,
         git_of: GitOf,
         extra: Mapping[str, tuple[Chunk, ...]],
         stop: threading.Event,
     ) -> Generator[list[_FileResult], None, None]:
-        """Files that were looked into, as many at once as one transaction should hold."""
+        """Parsed files in batches, one batch per transaction."""
         fingerprints = {file.path: file.fingerprint for file in candidates}
         started_at = time.time_ns()
-        outcomes = self.parse_files(surroundings, list(fingerprints), stop)
+        outcomes = self.parse_files(context, list(fingerprints), stop)
         batch: list[_FileResult] = []
         since = time.monotonic()
         for path, outcome in outcomes:
@@ -374,19 +364,19 @@ class Indexer:
                 }
 
     def _git(self, head: str | None, plan: Plan) -> GitOf:
-        """The last commit of each file. The whole history is read only once; later on, what came since."""
-        before = self._store.state(STATE_REPO_HEAD)
-        wanted = None if head != before else [file.path for file in plan.candidates]
-        if head is None or wanted == []:
+        """Returns the last commit of a file. The whole history is read once; later runs read only new commits."""
+        last_head = self._store.state(STATE_REPO_HEAD)
+        paths = None if head != last_head else [file.path for file in plan.candidates]
+        if head is None or paths == []:
             return lambda _path: None
-        found = git_history(self._root, wanted, since=before if wanted is None else None)
-        if found is None:
+        history = git_history(self._root, paths, since=last_head if paths is None else None)
+        if history is None:
             return lambda _path: None
-        known = {row.artifact.path: row.artifact.git for row in self._store.files.artifacts()} if wanted is None else {}
+        known = {row.artifact.path: row.artifact.git for row in self._store.files.artifacts()} if paths is None else {}
 
         def last_commit(path: str) -> LastCommit | None:
             earlier = known.get(path)
-            commit = found.last_commit(path, FileCommit(earlier.commit, earlier.timestamp) if earlier else None)
+            commit = history.last_commit(path, FileCommit(earlier.commit, earlier.timestamp) if earlier else None)
             return LastCommit(commit.commit, commit.timestamp) if commit else None
 
         return last_commit
@@ -394,7 +384,7 @@ class Indexer:
     def _update_git_facts(
         self, head: str | None, unchanged: tuple[str, ...], git_of: GitOf, ledger: Mapping[str, LedgerEntry]
     ) -> None:
-        """A commit gives files another last commit without changing them."""
+        """Store the new last commit of files that were committed without a change."""
         if head == self._store.state(STATE_REPO_HEAD):
             return
         known = {row.artifact.path: row.artifact.git for row in self._store.files.artifacts()}
@@ -406,34 +396,31 @@ class Indexer:
 
     ##= docs/spec/knowledge.md#index-updates
     ##% The next run MUST resume an interrupted one.
-    def _derive(
-        self, surroundings: ParseContext, tally: _Tally, marks: Mapping[str, str | None], progress: IngestProgress
+    def _link_and_derive(
+        self, context: ParseContext, tally: _Tally, states: Mapping[str, str | None], progress: IngestProgress
     ) -> None:
-        """Everything that depends on more than one file, then the marks that say of what it was made."""
+        """Write everything that depends on more than one file, and the state keys that record its inputs."""
         pending = self._store.state("links") == "pending"
-        skipped = json.dumps(dict(sorted(tally.skipped.items())))
-        facts = {
-            "surroundings": surroundings.version(),
-            "skipped": skipped,
-            "left_out": json.dumps(
-                {path: [list(out.fingerprint), out.reason] for path, out in sorted(tally.left_out.items())}
-            ),
+        states = {
+            "surroundings": context.version(),
+            "skipped": json.dumps(dict(sorted(tally.skipped.items()))),
+            "left_out": format_left_out(tally.left_out),
             STATE_SKIPPED_FILES: str(tally.skipped.total()),
-            **marks,
+            **states,
         }
-        changed = {key: value for key, value in facts.items() if self._store.state(key) != value}
+        changed = {key: value for key, value in states.items() if self._store.state(key) != value}
         if not (pending or changed):
             return
         progress("link", 0, 0)
         if pending:
-            # Without a record of what changed, this goes on where another run was killed.
+            # Without recorded changes, this resumes a run that was killed: link all files.
             Linker(self._store).link(tally.touched or None, progress)
         rows = [row.artifact for row in self._store.files.artifacts()]
         ids = {row.path: artifact_node_id(row.path, row.artifact_type) for row in rows}
-        wanted = [s for s in self._layers if pending or f"layer:{s.name}" in changed]
-        layers = {f"@{source.name}": source.layer(ids, self._symbols()) for source in wanted}
+        sources = [source for source in self._layers if pending or f"layer:{source.name}" in changed]
+        layers = {f"@{source.name}": source.layer(ids, self._symbols()) for source in sources}
         if pending or "surroundings" in changed:
-            layers["@project"] = project_layer(rows, surroundings.catalog)
+            layers["@project"] = project_layer(rows, context.catalog)
         with self._store.transaction() as writer:
             for name, layer in layers.items():
                 writer.put_layer(name, layer)
@@ -455,19 +442,19 @@ class Indexer:
 
 @dataclass(frozen=True, slots=True)
 class _FileResult:
-    """A file that was looked into: its rows, or why it has none."""
+    """A parsed file: its rows, or why it has none."""
 
     path: str
     outcome: ParseOutcome
     fingerprint: Fingerprint
-    """As it was found, before it was read."""
+    """Taken before the file was read."""
     read_at_ns: int
 
 
 def with_git_and_extra_chunks(
     parsed: ParsedArtifact, git: LastCommit | None, extra: tuple[Chunk, ...]
 ) -> ParsedArtifact:
-    """A file with its last commit, and with the chunks that others know of it."""
+    """A file with its last commit and the chunks that layers add to it."""
     first = len(parsed.chunks)
     numbered = tuple(replace(chunk, sequence=first + number) for number, chunk in enumerate(extra))
     return replace(parsed, artifact=replace(parsed.artifact, git=git), chunks=(*parsed.chunks, *numbered))
@@ -487,18 +474,13 @@ def _count_changes(
 
 
 def extra_digests(extra: Mapping[str, tuple[Chunk, ...]]) -> dict[str, str]:
-    """What stands for the further chunks of each file."""
+    """A digest of the added chunks of each file, by path."""
     return {
         path: hashlib.sha256("\0".join(chunk.digest for chunk in chunks).encode()).hexdigest()[:12]
         for path, chunks in sorted(extra.items())
     }
 
 
-def parse_left_out(text: str | None) -> dict[str, LeftOut]:
-    """The files that their content kept out, as a run before remembered them."""
-    return {path: LeftOut(Fingerprint(*print_), reason) for path, (print_, reason) in json.loads(text or "{}").items()}
-
-
 def _layer_states(versions: Mapping[str, str], extra: Mapping[str, tuple[Chunk, ...]]) -> dict[str, str | None]:
-    """What to remember of the layers that this run looked at."""
+    """The state keys of the layers that this run used."""
     return {"extra": json.dumps(extra_digests(extra)), **{f"layer:{name}": value for name, value in versions.items()}}

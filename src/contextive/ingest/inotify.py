@@ -1,8 +1,9 @@
-"""What changed in some directories since the last question, told by the kernel (inotify on Linux).
+"""Reports changes in directories since the last call, with inotify on Linux.
 
-The kernel queues an event before the call that made the change returns, so a question sees every save that was finished before
-it was asked, as a look at each file would. What it cannot tell (writes through a memory map, or by another machine on a network
-file system) is why the feed is used on local file systems only, and why its owner still looks at everything now and then.
+The kernel queues an event before the system call that made the change returns, so a call sees every save that
+finished before it, like a check of each file would. inotify does not report writes through a memory map, or by
+another machine on a network file system. So it is used on local file systems only, and the caller still scans all
+files now and then.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ _EVENT = struct.Struct("iIII")
 
 @dataclass(frozen=True, slots=True)
 class FileChanges:
-    """Files and folders that were touched, by absolute path. `is_unknown` means that anything may have changed."""
+    """Absolute paths of changed files and folders. `is_unknown` means that anything may have changed."""
 
     files: frozenset[str] = frozenset()
     folders: frozenset[str] = frozenset()
@@ -46,7 +47,7 @@ UNKNOWN_CHANGES = FileChanges(is_unknown=True)
 
 
 class InotifyWatcher:
-    """Watches a set of directories. One that cannot be watched makes every answer unclear."""
+    """Watches a set of directories. If one of them cannot be watched, all changes are unknown."""
 
     def __init__(self) -> None:
         self._handle = _open()
@@ -58,18 +59,18 @@ class InotifyWatcher:
         self._close = weakref.finalize(self, os.close, self._handle) if self._handle is not None else None
 
     def watch(self, folders: Iterable[str]) -> bool:
-        """Watch exactly these directories. Whether any of them was not watched before: what is in it has to be read again."""
+        """Watch exactly these directories. Returns whether any of them is new, so its files must be read again."""
         wanted = frozenset(folder.rstrip("/") or "/" for folder in folders)
         if wanted == self._unwatchable:
             return False
-        fresh = wanted - self._watched
-        self.is_watching = self._handle is not None and len(wanted) <= _MAX_WATCHES and self._add_all(fresh)
+        new = wanted - self._watched
+        self.is_watching = self._handle is not None and len(wanted) <= _MAX_WATCHES and self._add_all(new)
         self._watched = wanted if self.is_watching else frozenset()
         self._unwatchable = frozenset() if self.is_watching else wanted
-        return self.is_watching and bool(fresh)
+        return self.is_watching and bool(new)
 
     def changes(self) -> FileChanges:
-        """What happened since the last call. Events of directories that are no longer of interest are left out."""
+        """The changes since the last call. Events of directories that are no longer watched are left out."""
         if not self.is_watching or self._handle is None:
             return UNKNOWN_CHANGES
         files: set[str] = set()
@@ -105,7 +106,7 @@ class InotifyWatcher:
         return bool(number >= 0)
 
     def _release_watches(self) -> None:
-        """The user has no watches left: what this feed holds of them is given back to other programs."""
+        """The watch limit of the user is reached: release all watches for other programs."""
         if self._close is not None:
             self._close()
         self._handle, self._close = None, None
@@ -130,23 +131,23 @@ def _open() -> int | None:
 def _read(handle: int) -> bytes:
     try:
         return os.read(handle, 65536)
-    except OSError:  # nothing there
+    except OSError:  # no more events
         return b""
 
 
 def _is_local(folder: str) -> bool:
     mounts = _mounts()
-    place = real_path(folder)
-    if place is None:
+    mount_point = real_path(folder)
+    if mount_point is None:
         return False
-    while place not in mounts and place != "/":
-        place = str(Path(place).parent)
-    return mounts.get(place) in _LOCAL
+    while mount_point not in mounts and mount_point != "/":
+        mount_point = str(Path(mount_point).parent)
+    return mounts.get(mount_point) in _LOCAL
 
 
 @cache
 def _mounts() -> dict[str, str]:
-    """The type of file system by the place where it is mounted."""
+    """File system types by mount point."""
     try:
         lines = Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:

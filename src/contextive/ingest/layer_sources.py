@@ -1,4 +1,4 @@
-"""What requirements and notes bring to the index: layers of its graph, and chunks to be found."""
+"""Graph layers and chunks that requirements and notes add to the index."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import hashlib
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Protocol
 
 from contextive.errors import ContextiveError
 from contextive.ingest.notes_service import NotesService
@@ -21,19 +22,38 @@ _TRACE_FOLDER = ".duvet"
 _MAX_FILES = 10_000
 
 
+class LayerSource(Protocol):
+    """A source of nodes, edges and chunks that single files do not provide: requirements and citations, or notes."""
+
+    @property
+    def name(self) -> str: ...
+
+    def external_version(self) -> str:
+        """Changes with anything the layer depends on besides indexed files. Must be cheap."""
+        ...
+
+    def chunks(self) -> Mapping[str, tuple[Chunk, ...]]:
+        """Chunks to add to files, by path."""
+        ...
+
+    def layer(self, ids: Mapping[str, str], symbols: Mapping[str, Sequence[Symbol]]) -> Layer:
+        """Nodes and edges, given the node id of every artifact and the symbols of every file, by path."""
+        ...
+
+
 class RequirementsLayer:
-    """Specifications, requirements, and who cites them."""
+    """Specifications, requirements and their citations."""
 
     name = "trace"
 
-    def __init__(self, service: TraceService, root: Path, wanted: Iterable[str]) -> None:
+    def __init__(self, service: TraceService, root: Path, patterns: Iterable[str]) -> None:
         self._service = service
         self._root = root
-        self._wanted = tuple(wanted)
+        self._patterns = tuple(patterns)
 
     def external_version(self) -> str:
-        """The settings of traceability and the specifications that are stored with them lie in a dot-directory."""
-        digest = hashlib.sha256(repr(self._wanted).encode())
+        """Covers the files in `.duvet`, which are not indexed: the configuration and stored specifications."""
+        digest = hashlib.sha256(repr(self._patterns).encode())
         for line in sorted(_file_states(self._root / _TRACE_FOLDER)):
             digest.update(line.encode("utf-8", "surrogateescape"))
         return digest.hexdigest()[:16]
@@ -50,21 +70,21 @@ class RequirementsLayer:
         try:
             return self._service.view().catalog
         except ContextiveError:
-            return None  # a broken configuration of traceability is for its own tools to tell
+            return None  # the trace tools report a broken configuration
 
 
 class NotesLayer:
-    """Notes and what they link to."""
+    """Notes and their links."""
 
     name = "notes"
 
-    def __init__(self, notes: NotesService, requirements: TraceService, wanted: Iterable[str]) -> None:
+    def __init__(self, notes: NotesService, requirements: TraceService, patterns: Iterable[str]) -> None:
         self._notes = notes
         self._requirements = requirements
-        self._wanted = tuple(wanted)
+        self._patterns = tuple(patterns)
 
     def external_version(self) -> str:
-        return hashlib.sha256(repr(self._wanted).encode()).hexdigest()[:16]
+        return hashlib.sha256(repr(self._patterns).encode()).hexdigest()[:16]
 
     def chunks(self) -> Mapping[str, tuple[Chunk, ...]]:
         return {}
@@ -78,12 +98,12 @@ class NotesLayer:
             self._notes.view().catalog,
             requirements=identifiers,
             artifacts=ids,
-            symbols={symbol.id for listed in symbols.values() for symbol in listed},
+            symbols={symbol.id for file_symbols in symbols.values() for symbol in file_symbols},
         )
 
 
 def _file_states(folder: Path) -> Iterator[str]:
-    """Every file below a folder with what tells whether it changed."""
+    """Path, modification time and size of every file below a folder."""
     count = 0
     for here, _, names in os.walk(folder):
         for name in names:

@@ -1,11 +1,12 @@
-"""Links between files: what imports, calls, tests and documents point at, made again only where it may have changed."""
+"""Resolves imports, calls, tests and document links between files, again only if a change may affect them."""
 
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from contextive.ingest.settings import IngestProgress
 from contextive.knowledge.artifact import ParsedArtifact
 from contextive.knowledge.artifact_layers import ResolvedReferences, link_layer
 from contextive.knowledge.calls import resolve_calls
@@ -20,37 +21,36 @@ from contextive.store.protocol import Store
 _BATCH_FILES = 256
 
 DeclaredSymbol = tuple[str, Symbol]
-IngestProgress = Callable[[str, int, int], None]
 
 
 @dataclass(slots=True)
 class LinkChanges:
-    """What changed in a run, as far as links depend on it."""
+    """The changes of a run that links depend on."""
 
     paths: set[str] = field(default_factory=set)
     removed: set[str] = field(default_factory=set)
     names: set[str] = field(default_factory=set)
-    """Names that are declared anew or no longer, and parts of paths that came or went."""
+    """Symbol names that were added, changed or removed, and path keys of added and removed files."""
 
     def __bool__(self) -> bool:
         return bool(self.paths or self.removed)
 
     def change(self, store: Store, parsed: ParsedArtifact, *, is_new: bool) -> None:
-        """A file that is put in place of what it was."""
+        """Record a new or changed file."""
         path = parsed.artifact.path
         before = {} if is_new else {symbol.id: symbol for _, symbol in store.files.symbols(path)}
         after = {symbol.id: symbol for symbol in parsed.symbols}
         for symbol_id in before.keys() | after.keys():
-            one, other = before.get(symbol_id), after.get(symbol_id)
-            if one is None or other is None or _link_key(one) != _link_key(other):
-                self.names.add((one or other).name)  # type: ignore[union-attr]
+            old, new = before.get(symbol_id), after.get(symbol_id)
+            if old is None or new is None or _link_key(old) != _link_key(new):
+                self.names.add((old or new).name)  # type: ignore[union-attr]
         self.paths.add(path)
         self.removed.discard(path)
         if is_new:
             self.names |= path_keys(path)
 
     def remove(self, store: Store, path: str) -> None:
-        """A file that is gone."""
+        """Record a file that no longer exists."""
         self.names |= {symbol.name for _, symbol in store.files.symbols(path)}
         self.names |= path_keys(path)
         self.paths.discard(path)
@@ -58,19 +58,19 @@ class LinkChanges:
 
 
 def path_keys(path: str) -> set[str]:
-    """The last parts of references that may mean a file of this path."""
+    """The last parts of references that may mean the file at this path."""
     name = posixpath.basename(path)
     return {name.rpartition(".")[2], name, *import_keys(path)}
 
 
 class Linker:
-    """Resolves the references of files against what the store knows."""
+    """Resolves the references of files with the symbols and paths in the store."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
     def link(self, touched: LinkChanges | None, progress: IngestProgress) -> None:
-        """Make the links of every file that may have others now; of all files when it is not known what changed."""
+        """Resolve the links of every file that the changes may affect; of all files if `touched` is None."""
         rows = {row.artifact.path: row.artifact for row in self._store.files.artifacts()}
         ids = {path: artifact_node_id(path, artifact.artifact_type) for path, artifact in rows.items()}
         known = KnownPaths.of(rows)
@@ -106,7 +106,7 @@ class Linker:
 
 
 def last_part(name: str) -> str:
-    """What stands behind the last dot or slash of a reference: the key by which it is found again."""
+    """The part of a reference after the last dot or slash, which is its lookup key."""
     return name[max(name.rfind("."), name.rfind("/")) + 1 :]
 
 
@@ -121,7 +121,7 @@ def _resolve(
     exercised: tuple[str, ...] = ()
     if is_test:
         names = {last_part(reference.name) for reference in references if reference.kind == "mention"}
-        candidates = [place for name in sorted(names) for place in by_name.get(name, ())]
+        candidates = [declared for name in sorted(names) for declared in by_name.get(name, ())]
         exercised = resolve_exercises(path, references, candidates)
     return ResolvedReferences(
         imports=imported,
@@ -134,7 +134,7 @@ def _resolve(
 def _links(
     references: Iterable[Reference], known: KnownPaths, by_name: Mapping[str, Sequence[DeclaredSymbol]]
 ) -> Iterable[str]:
-    """Files and symbols that a document links to or speaks of. A name counts only where it means one thing."""
+    """Files and symbols that a document links to or mentions. An ambiguous name is not a link."""
     for reference in references:
         if reference.kind not in ("link", "mention"):
             continue
@@ -142,24 +142,24 @@ def _links(
             yield reference.name
         elif reference.kind == "mention":
             wanted = reference.name.replace("::", ".").replace("#", ".")
-            places = [
+            candidates = [
                 symbol
                 for _, symbol in by_name.get(last_part(wanted), ())
                 if symbol.qualified_name == wanted or symbol.qualified_name.endswith(f".{wanted}")
             ]
-            if len(places) == 1:
-                yield places[0].id
+            if len(candidates) == 1:
+                yield candidates[0].id
 
 
-def _by_name(places: Iterable[DeclaredSymbol]) -> dict[str, list[DeclaredSymbol]]:
+def _by_name(symbols: Iterable[DeclaredSymbol]) -> dict[str, list[DeclaredSymbol]]:
     found: dict[str, list[DeclaredSymbol]] = {}
-    for path, symbol in places:
+    for path, symbol in symbols:
         found.setdefault(symbol.name, []).append((path, symbol))
-    for listed in found.values():
-        listed.sort(key=lambda place: (place[0], place[1].line_start, place[1].id))
+    for declared in found.values():
+        declared.sort(key=lambda item: (item[0], item[1].line_start, item[1].id))
     return found
 
 
 def _link_key(symbol: Symbol) -> tuple[str, str, str, str]:
-    """What of a symbol links depend on; its lines are not part of it."""
+    """The properties of a symbol that links depend on, without its lines."""
     return symbol.id, symbol.qualified_name, symbol.kind, symbol.language

@@ -1,4 +1,4 @@
-"""Changes of notes: made, changed, renamed and deleted as files, whole or not at all."""
+"""Creates, changes, renames and deletes notes. Each change is made completely or not at all."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _FOLDER_ENDINGS = ("**/*.md", "*.md")
 
 @dataclass(frozen=True, slots=True)
 class NoteChange:
-    """A note after a change, and other notes: changed with it, left with links to the old name, or much the same."""
+    """A note after a change, and other notes: those changed with it, those left with old links, and similar ones."""
 
     note: Note
     changed: tuple[Note, ...] = ()
@@ -33,25 +33,25 @@ class NoteChange:
 
 
 class NotesEditor:
-    """Writes into the notes folder of one project. Every change is checked against the files as they are."""
+    """Writes the notes of one project. Every change is checked against the current files."""
 
     def __init__(self, service: NotesService) -> None:
         self._service = service
 
     @property
     def folder(self) -> str:
-        """The folder that new notes go to: that of the first pattern that takes every Markdown file of one."""
+        """The folder for new notes: that of the first pattern for all Markdown files of a folder."""
         for pattern in self._service.patterns:
             base = Glob(pattern).base
             if pattern.removeprefix(f"{base}/") in _FOLDER_ENDINGS and _is_notes_folder(base):
                 return base
         raise UnsupportedOperation(
-            "No folder is set aside for notes.", hint="Give notes.paths a pattern such as notes/**/*.md."
+            "There is no folder for new notes.", hint="Add a pattern such as notes/**/*.md to notes.paths."
         )
 
     @property
     def folders(self) -> tuple[str, ...]:
-        """The folders in which notes may be changed. The project's own folder is none: its files mean something to others."""
+        """The folders in which notes may be changed. The project directory is not one: its files have other uses."""
         bases = (Glob(pattern).base for pattern in self._service.patterns)
         return tuple(dict.fromkeys([self.folder, *filter(_is_notes_folder, bases)]))
 
@@ -60,9 +60,9 @@ class NotesEditor:
     def create_page(
         self, title: str, content: str = "", *, slug: str | None = None, tags: Sequence[str] = ()
     ) -> NoteChange:
-        """A new note. Its title, and its slug where the title would give another one, stand in its front matter."""
+        """Create a note. The front matter has its title, and its slug if it differs from that of the title."""
         title = _clean_title(title)
-        wanted = _wanted_slug(slug) if slug else truncate_slug(first_slug(title))
+        wanted = _check_slug(slug) if slug else truncate_slug(first_slug(title))
         path = f"{self.folder}/{file_stem(wanted)}.md"
         values: dict[str, str | Sequence[str]] = {"title": title}
         if parse_note(path, write_values("", values)).slug != wanted:
@@ -80,13 +80,13 @@ class NotesEditor:
     def update_page(
         self, name: str, version: str, *, content: str | None = None, tags: Sequence[str] | None = None
     ) -> NoteChange:
-        """Another content, or other tags. `version` is the one that was read; a note that changed since is a conflict."""
+        """Replace the content or the tags. Raises Conflict if the note changed since `version` was read."""
         with self._writing() as (writer, _):
             note = self._current(writer, name, version)
             head = note.head if tags is None else write_values(note.head, {"tags": _clean_tags(tags)})
             text = head + (note.content if content is None else content)
             if parse_note(note.path, text).slug != parse_note(note.path, note.text).slug:
-                raise InvalidRequest("The content would give the note another name.", hint="Use rename_page for that.")
+                raise InvalidRequest("The new content would rename the note.", hint="Use rename_page for that.")
             if text != note.text:
                 writer.replace(note.path, text)
                 writer.commit()
@@ -97,11 +97,11 @@ class NotesEditor:
     def rename_page(
         self, name: str, *, title: str | None = None, slug: str | None = None, version: str | None = None
     ) -> NoteChange:
-        """Another title, slug or both. Links in other notes follow, in the manner in which they are written."""
+        """Change the title, the slug or both. Links in other notes are updated in the style they are written in."""
         with self._writing() as (writer, view):
             note = self._current(writer, name, version)
             new_title = _clean_title(title) if title else note.title
-            wanted = _wanted_slug(slug) if slug else truncate_slug(first_slug(new_title)) if title else note.slug
+            wanted = _check_slug(slug) if slug else truncate_slug(first_slug(new_title)) if title else note.slug
             if wanted != note.slug:
                 _check_slug_free(view, wanted)
             renamed = _renamed(note, new_title, wanted)
@@ -120,7 +120,7 @@ class NotesEditor:
     ##= docs/spec/notes.md#page-changes
     ##% The tool `delete_page` MUST turn links to the page into plain text, unless `keep_links` is true.
     def delete_page(self, name: str, *, version: str | None = None, keep_links: bool = False) -> NoteChange:
-        """The note is gone. Links to it become plain text unless they shall stay."""
+        """Delete a note. Links to it become plain text, unless `keep_links` is true."""
         with self._writing() as (writer, view):
             note = self._current(writer, name, version)
             changed: tuple[Note, ...] = ()
@@ -140,10 +140,10 @@ class NotesEditor:
     ##= docs/spec/notes.md#page-changes
     ##% The tool `update_page` MUST refuse to change a page that has changed since the given `version`.
     def _current(self, writer: FolderWriter, name: str, version: str | None) -> Note:
-        """The note as it stands in its file, which must be what the caller has read."""
+        """The note, if its file is still the version that the caller has read."""
         _, note = self._service.page(name)
         if not self._is_editable(note):
-            raise Forbidden("This note does not stand in a notes folder and is not changed.")
+            raise Forbidden("This note is not in a notes folder, so it cannot be changed.")
         current = writer.read(note.path)
         if current is None or version_of(current) != (note.version if version is None else version):
             raise Conflict(f"Page '{note.slug}' changed since it was read.", hint="Read it again with get_page.")
@@ -152,7 +152,7 @@ class NotesEditor:
     def _edit_links(
         self, writer: FolderWriter, view: NotesView, note: Note, edit: Callable[[str], str]
     ) -> tuple[tuple[Note, ...], tuple[Note, ...]]:
-        """Prepare the other notes that link to one: which are changed, and which cannot be."""
+        """Stage the notes that link to this one; returns those that are changed, and those that cannot be."""
         changed, left = [], []
         for other in view.catalog.linking_notes(note):
             content = edit(other.content)
@@ -176,7 +176,7 @@ class NotesEditor:
 
 
 def _renamed(note: Note, title: str, slug: str) -> Note:
-    """The note under its new names: title and slug where they stand now, and the file by the same rule as before."""
+    """The note with a new title and slug, each written where it was, and its file named by the same rule."""
     values: dict[str, str] = {}
     content, stem = note.content, note.stem
     front = parse_front_matter(note.head).values
@@ -205,14 +205,14 @@ def _renamed(note: Note, title: str, slug: str) -> Note:
 
 
 def _is_notes_folder(base: str) -> bool:
-    """Whether a folder lies below the project, and is not hidden."""
+    """Whether a folder is below the project and not hidden."""
     return bool(base) and not base.startswith("/") and not any(part.startswith(".") for part in base.split("/"))
 
 
 def _check_slug_free(view: NotesView, slug: str) -> None:
     if view.catalog.get(slug) is not None:
         raise Conflict(
-            f"A page with the slug '{slug}' exists already.", hint="Choose another slug, or update that page."
+            f"A page with the slug '{slug}' already exists.", hint="Choose another slug, or update that page."
         )
 
 
@@ -223,11 +223,12 @@ def _clean_title(title: str) -> str:
     return text
 
 
-def _wanted_slug(slug: str) -> str:
-    if not (wanted := slugify(slug)) or wanted != slug:
-        proposed = f"Write it as {wanted!r}." if wanted else "Use letters, digits and single dashes."
-        raise InvalidRequest("That is no slug.", hint=proposed)
-    return wanted
+def _check_slug(slug: str) -> str:
+    valid = slugify(slug)
+    if not valid or valid != slug:
+        hint = f"Write it as {valid!r}." if valid else "Use letters, digits and single dashes."
+        raise InvalidRequest("This is not a valid slug.", hint=hint)
+    return slug
 
 
 def _clean_tags(tags: Sequence[str]) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Which notes stay on this machine: those that git or `.contextiveignore` ignores, and those with the name of a secret."""
+"""Decides which notes may be sent to a model: not those that are ignored, nor those named like a secret."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from contextive.workspace.secrets import is_secret_name
 ##= docs/spec/notes.md#data-sent-to-models
 ##% A note that git or `.contextiveignore` ignores MUST NOT be sent to a model.
 def may_send_to_model(root: Path, path: str) -> bool:
-    """Whether the text of a note may be given to a model that runs elsewhere."""
+    """Whether the text of a note may be sent to a remote model."""
     *folders, name = path.split("/")
     if is_secret_name(name):
         return False
@@ -28,8 +28,8 @@ def may_send_to_model(root: Path, path: str) -> bool:
             if found := read_rules(f"{root}/{base}{file}", before + base):
                 rules.append(found)
         full_path = os.fsencode(before + base + part)
-        verdict = is_ignored(own, full_path, os.fsencode(part), is_directory)
-        if is_ignored(git, full_path, os.fsencode(part), is_directory) if verdict is None else verdict:
+        ignored = is_ignored(own, full_path, os.fsencode(part), is_directory)
+        if is_ignored(git, full_path, os.fsencode(part), is_directory) if ignored is None else ignored:
             return False
         base += f"{part}/"
     return True

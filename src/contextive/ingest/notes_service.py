@@ -1,4 +1,4 @@
-"""One project's notes for everybody who asks: as the files are at each question."""
+"""The notes of a project, as the files are at each call."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from contextive.workspace.globs import Glob
 
 DEFAULT_PATHS = ("notes/**/*.md",)
 _FULL_SCAN_SECONDS = 30.0
-"""How long the kernel's word is taken before everything is looked at again."""
-_MAX_SHOWN_NAME = 200
+"""How long inotify is trusted before all files are scanned again."""
+_MAX_NAME_IN_ERROR = 200
 _WILDCARD = re.compile(r"[*?\]]")
 
 
 @dataclass(frozen=True)
 class NotesView:
-    """The notes at one moment, and what is wrong with some of their files."""
+    """The notes at one moment, and the problems of their files."""
 
     catalog: NoteCatalog
     problems: tuple[NoteProblem, ...]
@@ -38,7 +38,7 @@ class NotesView:
 
 @dataclass(slots=True)
 class _CachedNote:
-    """A file's text, the note that it is, and the same with the time at which it counts as created."""
+    """The text of a file, its note, and the note with its creation time."""
 
     source: FileText
     note: Note
@@ -46,12 +46,12 @@ class _CachedNote:
 
 
 class NotesService:
-    """Answers from the files as they are. One refresh at a time; who comes meanwhile waits for it and shares it."""
+    """Returns the current notes. One refresh runs at a time; concurrent callers wait for it."""
 
     def __init__(self, root: Path, *, paths: tuple[str, ...] = DEFAULT_PATHS) -> None:
         self.files = ProjectFiles.bounded(root)
         self.patterns = paths or DEFAULT_PATHS
-        # Where all of the project is searched, what is not its own work is left out; in a folder for notes all is.
+        # A pattern for the whole project skips generated directories. In a folder for notes, all files count.
         self._globs = [Glob(pattern, skip_generated=not Glob(pattern).base) for pattern in self.patterns]
         self._lock = threading.Lock()
         self._folders = DirectoryListings()
@@ -61,7 +61,7 @@ class NotesService:
         self._unreadable: dict[str, NoteProblem] = {}
         self._undated: set[str] = set()
         self._pending: set[str] = set()
-        """Those of the undated notes that are new or changed."""
+        """Undated notes that are new or changed."""
         self._commits: tuple[object, Mapping[str, float]] | None = None
         self._view: NotesView | None = None
 
@@ -72,14 +72,14 @@ class NotesService:
     ##= docs/spec/notes.md#note-files
     ##% An answer MUST reflect every note saved before the call.
     def view(self) -> NotesView:
-        """The notes now. Cheap when nothing changed."""
+        """The current notes. Cheap if nothing changed."""
         require_project(self.root)
         with self._lock:
             changed = self._refresh()
             changed |= self._set_created_times()
             if self._view is None or changed:
                 before = self._view.catalog if self._view else None
-                catalog = NoteCatalog((held.dated for held in self._cached.values()), before)
+                catalog = NoteCatalog((cached.dated for cached in self._cached.values()), before)
                 problems = (*(self._unreadable[path] for path in sorted(self._unreadable)), *catalog.problems)
                 self._view = NotesView(catalog, problems, self._view.generation + 1 if self._view else 1)
             return self._view
@@ -88,15 +88,15 @@ class NotesService:
     ##% A request for a page that does not exist MUST be refused with a message that names the page and says that it
     ##% was not found.
     def page(self, name: str) -> tuple[NotesView, Note]:
-        """The note of that slug, or of that title, with the view that it was found in."""
+        """The note with this slug or title, and the view it was found in."""
         view = self.view()
         note = view.catalog.find(name)
         if note is None:
-            raise NotFound(f"Page '{name[:_MAX_SHOWN_NAME]}' not found")
+            raise NotFound(f"Page '{name[:_MAX_NAME_IN_ERROR]}' not found")
         return view, note
 
     def _refresh(self) -> bool:
-        """Take over what changed in the files; whether anything did."""
+        """Read changed files; returns whether anything changed."""
         is_recent = time.monotonic() - self._scanned_at < _FULL_SCAN_SECONDS
         changes = self._watcher.changes() if is_recent else UNKNOWN_CHANGES
         if changes.is_unknown or any(map(self._may_hold_notes, changes.folders)):
@@ -108,7 +108,7 @@ class NotesService:
         return self._read_all(touched)
 
     def _relevant(self, changes: FileChanges) -> Iterator[str]:
-        """The touched files that are notes, or could be."""
+        """The changed files that are or could be notes."""
         prefix = f"{self.root}/"
         for file in changes.files:
             path = file.removeprefix(prefix)
@@ -123,7 +123,7 @@ class NotesService:
         return False
 
     def _is_certainly_note(self, path: str) -> bool:
-        """Whether a new file of a folder that is watched is a note for certain, told without a walk."""
+        """Whether a new file in a watched folder is a note for certain, so that no scan is needed."""
         return any(
             glob.pattern == f"{glob.base}/**/*.md" and path.startswith(f"{glob.base}/") and path.endswith(".md")
             for glob in self._globs
@@ -142,11 +142,11 @@ class NotesService:
         )
 
     def _scan(self) -> bool:
-        """Find and read all notes again. The directories are watched before what counts is read."""
-        self._watcher.changes()  # older than this look
+        """Find and read all notes again. The directories are watched before the final read."""
+        self._watcher.changes()  # drop events older than this scan
         found = self._find_notes()
-        above = {f"{self.root}/{place}" for glob in self._globs for place in ancestors(glob.base)}
-        if self._watcher.watch(self._folders.directories | {place for place in above if Path(place).is_dir()}):
+        parents = {f"{self.root}/{folder}" for glob in self._globs for folder in ancestors(glob.base)}
+        if self._watcher.watch(self._folders.directories | {folder for folder in parents if Path(folder).is_dir()}):
             found = self._find_notes()
         changed = self._read_all(found)
         for gone in (self._cached.keys() | self._unreadable.keys()) - found:
@@ -161,7 +161,7 @@ class NotesService:
     ##= docs/spec/notes.md#note-files
     ##% A hidden file, a link or a file outside the project MUST NOT count as a note.
     def _find_notes(self) -> set[str]:
-        """The paths of all notes. A link is no note: who writes one could show another file as a note."""
+        """The paths of all notes. Links do not count: a link could expose another file as a note."""
         self._folders = self._folders.refreshed()
         found: set[str] = set()
         for glob in self._globs:
@@ -183,13 +183,13 @@ class NotesService:
     ##= docs/spec/notes.md#note-files
     ##% A file that cannot be read MUST be reported as a problem, and other notes are not affected.
     def _read(self, path: str) -> bool:
-        """Take over one file; whether it is another than before."""
+        """Read one file; returns whether it changed."""
         content = self.files.read(path)
-        held = self._cached.get(path)
+        cached = self._cached.get(path)
         if isinstance(content, FileText):
             self._unreadable.pop(path, None)
-            if held is not None and held.source.text == content.text:
-                held.source = content
+            if cached is not None and cached.source.text == content.text:
+                cached.source = content
                 return False
             self._forget(path)
             note = parse_note(path, content.text)
@@ -201,7 +201,7 @@ class NotesService:
         if content.fingerprint is None:
             return self._forget(path)
         problem = NoteProblem(path, f"it is left out: {content.reason}")
-        changed = held is not None or self._unreadable.get(path) != problem
+        changed = cached is not None or self._unreadable.get(path) != problem
         self._forget(path)
         self._unreadable[path] = problem
         return changed
@@ -218,27 +218,27 @@ class NotesService:
     ##% The creation time MUST be the one given in the note, or else that of the first commit with its file, or else
     ##% that of the file.
     def _set_created_times(self) -> bool:
-        """Give notes that do not say when they were created the time of their first commit, else that of their file."""
+        """Set the creation time of notes without one: the time of the first commit, or else that of the file."""
         if not self._undated:
             return False
-        mark = history_fingerprint(self.root)
-        if self._commits is None or self._commits[0] != mark:
-            bases = dict.fromkeys(glob.base for glob in self._globs) if mark else {}
-            self._commits = mark, {path: t for base in bases for path, t in first_commits(self.root, base).items()}
+        history = history_fingerprint(self.root)
+        if self._commits is None or self._commits[0] != history:
+            bases = dict.fromkeys(glob.base for glob in self._globs) if history else {}
+            self._commits = history, {path: t for base in bases for path, t in first_commits(self.root, base).items()}
             self._pending = set(self._undated)
         changed = False
         for path in self._pending:
-            held = self._cached[path]
+            cached = self._cached[path]
             created = self._commits[1].get(path) or _file_time(f"{self.root}/{path}")
-            if held.dated.created != created:
-                held.dated = replace(held.note, created=created)
+            if cached.dated.created != created:
+                cached.dated = replace(cached.note, created=created)
                 changed = True
         self._pending = set()
         return changed
 
 
 def _file_time(path: str) -> float | None:
-    """When a file was made, where Python can tell; else when it was last changed. None where there is no such file."""
+    """The birth time of a file if Python knows it, else its modification time; None if the file does not exist."""
     try:
         found = os.stat(path)  # noqa: PTH116
     except (OSError, ValueError):

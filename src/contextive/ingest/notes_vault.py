@@ -1,4 +1,4 @@
-"""Vaults: notes of other programs brought in from a directory or a zip file, and ours given out as one."""
+"""Imports notes from a directory or zip file of another program, and exports all notes as a zip file."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _ENCRYPTED = 0x1
 
 @dataclass(frozen=True, slots=True)
 class ImportFailure:
-    """A file that was not taken over, and why."""
+    """A file that was not imported, and why."""
 
     filename: str
     error: str
@@ -38,7 +38,7 @@ class ImportFailure:
 
 @dataclass(frozen=True, slots=True)
 class ImportReport:
-    """What an import did: the paths of new notes, what was not taken over, and how many files were no notes."""
+    """The result of an import: the paths of new notes, the failures, and the number of files that are not notes."""
 
     imported: tuple[str, ...]
     errors: tuple[ImportFailure, ...]
@@ -51,17 +51,17 @@ class ImportReport:
 ##= docs/spec/notes.md#vaults
 ##% An import MUST NOT replace a note, and it names the files that it did not import.
 def import_vault(service: NotesService, source: Path) -> ImportReport:
-    """Take over the Markdown files of a vault with their folders and texts as they are.
+    """Import the Markdown files of a vault with their folders, texts unchanged.
 
-    Nothing that is there is overwritten: a path or a slug that exists is an error of that file. An archive that tries to reach
-    outside, holds links or grows out of proportion is refused whole.
+    Nothing is overwritten: a path or slug that already exists is a failure of that file. An archive with paths that
+    lead outside it, with links, or with a disproportionate unpacked size is refused as a whole.
     """
     if source.is_dir():
         entries, skipped = _from_directory(source)
     elif source.is_file():
         entries, skipped = _from_zip(source)
     else:
-        raise NotFound("There is no such vault.", hint="Name a directory or a zip file.")
+        raise NotFound("The vault does not exist.", hint="Pass a directory or a zip file.")
     editor = NotesEditor(service)
     folder = editor.folder
     imported: list[str] = []
@@ -74,7 +74,7 @@ def import_vault(service: NotesService, source: Path) -> ImportReport:
                 text = _checked_text(name, data)
                 slug = parse_note(path, text).slug
                 if slug in taken:
-                    raise InvalidRequest(f"Its slug '{slug}' is that of {taken[slug]}.")
+                    raise InvalidRequest(f"Its slug '{slug}' is already used by {taken[slug]}.")
                 writer.create(path, text)
             except ContextiveError as error:
                 errors.append(ImportFailure(name, error.message))
@@ -88,7 +88,7 @@ def import_vault(service: NotesService, source: Path) -> ImportReport:
 ##= docs/spec/notes.md#vaults
 ##% The command `notes export` MUST write all notes as a zip file that can be imported again.
 def export_vault(service: NotesService) -> bytes:
-    """All notes as a zip file, each with its text as it is. The same notes always give the same bytes."""
+    """All notes as a zip file, texts unchanged. The same notes always produce the same bytes."""
     notes = sorted(service.view().catalog.notes, key=lambda note: note.path)
     bases = NotesEditor(service).folders
     buffer = io.BytesIO()
@@ -104,7 +104,7 @@ def export_vault(service: NotesService) -> bytes:
 
 
 def _from_directory(source: Path) -> tuple[list[tuple[str, bytes]], int]:
-    """The notes of a directory. Links are not followed, hidden folders not entered."""
+    """The notes of a directory. Links and hidden folders are skipped."""
     found: list[tuple[str, bytes]] = []
     skipped, total = 0, 0
     for path in _walk(source, 0):
@@ -148,7 +148,7 @@ def _read_regular(path: Path) -> bytes | None:
 
 
 def _from_zip(source: Path) -> tuple[list[tuple[str, bytes]], int]:
-    """The notes of an archive. Its own word about sizes is not trusted: reading stops at the limits."""
+    """The notes of an archive. Its declared sizes are not trusted: reading stops at the limits."""
     found: list[tuple[str, bytes]] = []
     skipped, total = 0, 0
     seen: set[str] = set()
@@ -173,7 +173,7 @@ def _from_zip(source: Path) -> tuple[list[tuple[str, bytes]], int]:
                     raise _too_large()
                 found.append((entry.filename, data))
     except (zipfile.BadZipFile, zlib.error, OSError, EOFError, NotImplementedError, RuntimeError, ValueError):
-        raise InvalidRequest("The vault is not a zip file that can be read.") from None
+        raise InvalidRequest("The vault is not a readable zip file.") from None
     return found, skipped
 
 
@@ -181,21 +181,21 @@ def _from_zip(source: Path) -> tuple[list[tuple[str, bytes]], int]:
 ##% An archive with paths that lead outside it, with links, or with a disproportionate unpacked size MUST be refused
 ##% as a whole.
 def _check_entry(entry: zipfile.ZipInfo, seen: set[str]) -> None:
-    """Refuse the whole archive for what no honest program writes."""
+    """Refuse the whole archive for an entry that no honest program writes."""
     name = entry.orig_filename.rstrip("/")
     parts = name.split("/")
     if not name or "\\" in name or "\0" in name or ":" in parts[0] or any(part in ("", ".", "..") for part in parts):
-        raise Forbidden("The vault holds a name that leads outside of it.")
+        raise Forbidden("The vault has a path that leads outside of it.")
     if len(parts) > _MAX_DEPTH:
         raise _too_large()
     if stat.S_ISLNK(entry.external_attr >> 16):
-        raise Forbidden("The vault holds a link.")
+        raise Forbidden("The vault contains a link.")
     if entry.flag_bits & _ENCRYPTED:
         raise InvalidRequest("The vault is encrypted.")
     if entry.file_size > MAX_NOTE_BYTES and entry.file_size > _MAX_RATIO * max(entry.compress_size, 1):
-        raise TooLarge("The vault grows out of proportion when it is unpacked.")
+        raise TooLarge("The unpacked size of the vault is disproportionate.")
     if name.casefold() in seen:
-        raise InvalidRequest("The vault holds two files of one name.")
+        raise InvalidRequest("The vault has two files with the same name.")
     seen.add(name.casefold())
 
 
@@ -203,7 +203,7 @@ def _checked_text(name: str, data: bytes) -> str:
     if len(data) > MAX_NOTE_BYTES:
         raise TooLarge(f"It has more than {MAX_NOTE_BYTES} bytes.")
     if not all(map(is_safe_name, name.split("/"))):
-        raise InvalidRequest("Its name cannot be a file's on every system.")
+        raise InvalidRequest("Some systems do not allow its name.")
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError:
@@ -212,5 +212,5 @@ def _checked_text(name: str, data: bytes) -> str:
 
 def _too_large() -> TooLarge:
     return TooLarge(
-        f"The vault has more than {MAX_FILES} files, {MAX_TOTAL_BYTES} bytes or {_MAX_DEPTH} folders in a row."
+        f"The vault has more than {MAX_FILES} files, {MAX_TOTAL_BYTES} bytes or {_MAX_DEPTH} nested folders."
     )

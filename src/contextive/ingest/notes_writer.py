@@ -1,7 +1,7 @@
-"""Writing below one folder of the project: whole files or none, one writer at a time, and never through a link.
+"""Writes files below the notes folders: completely or not at all, one writer at a time, never through a link.
 
-Every step down from the project's root opens a directory by its name in the one above and refuses links, so that no link can
-lead out, not even one that is put there between a check and its use.
+Each directory on the way down from the project root is opened relative to its parent, and links are refused. So no
+link can lead outside, not even one created between a check and its use.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _BUSY = "Another process is writing notes."
 
 @dataclass(frozen=True, slots=True)
 class _Staged:
-    """A file that is written under a name of its own and waits for its place."""
+    """A file that is written under a temporary name."""
 
     folder: int
     new: NewFile
@@ -36,7 +36,7 @@ class _Staged:
 
 @dataclass(slots=True)
 class FolderWriter:
-    """Changes that are prepared one by one and then take their places together. Made by `open_writer`."""
+    """Stages changes one by one and then commits them together. Created by `open_writer`."""
 
     root: int
     bases: tuple[str, ...]
@@ -45,7 +45,7 @@ class FolderWriter:
     _removed: list[tuple[int, str]] = field(default_factory=list)
 
     def read(self, path: str) -> str | None:
-        """The text that stands in a file now; None where there is no such file."""
+        """The current text of a file; None if it does not exist."""
         folder, name = self._open_parent(path)
         try:
             handle = os.open(name, READ_REGULAR, dir_fd=folder)
@@ -53,35 +53,35 @@ class FolderWriter:
             return None
         with os.fdopen(handle, "rb") as file:
             if not stat.S_ISREG(os.fstat(handle).st_mode):
-                raise Forbidden("What stands there is not a regular file.")
+                raise Forbidden("The note is not a regular file.")
             return file.read().decode("utf-8", "surrogateescape")
 
     def create(self, path: str, text: str) -> None:
-        """Prepare a file that must not be there yet."""
+        """Stage a file that must not exist yet."""
         folder, name = self._open_parent(path, make=True)
         with suppress(FileNotFoundError):
             os.stat(name, dir_fd=folder, follow_symlinks=False)
-            raise Conflict(f"A file {path} exists already.", hint="Choose another name.")
+            raise Conflict(f"The file {path} already exists.", hint="Choose another name.")
         self._stage(folder, name, text, replaces=False)
 
     def replace(self, path: str, text: str) -> None:
-        """Prepare another text for a file that is there."""
+        """Stage a new text for an existing file."""
         folder, name = self._open_parent(path)
         self._stage(folder, name, text, replaces=True)
 
     def remove(self, path: str) -> None:
-        """Prepare the removal of a file; it goes last."""
+        """Stage the removal of a file."""
         self._removed.append(self._open_parent(path))
 
     def commit(self) -> None:
-        """Put everything in its place: new files first, then changed ones; removals come last, so that nothing is lost."""
+        """Publish new files first, then changed ones, and remove files last, so nothing is lost."""
         for staged in sorted(self._staged, key=lambda staged: staged.replaces):
             try:
                 staged.new.publish(staged.name, overwrite=staged.replaces)
             except FileExistsError:
-                raise Conflict("A file of that name exists already.", hint="Choose another name.") from None
+                raise Conflict("A file with this name already exists.", hint="Choose another name.") from None
         for folder in {staged.folder for staged in self._staged}:
-            sync_folder(folder)  # before anything goes: else a power cut could keep the removal alone
+            sync_folder(folder)  # before removals: after a power cut only the removal might remain
         for folder, name in self._removed:
             os.unlink(name, dir_fd=folder)
         for folder in {folder for folder, _ in self._removed}:
@@ -124,7 +124,7 @@ class FolderWriter:
 ##% Each of several concurrent writers MUST either succeed or get an error.
 @contextmanager
 def open_writer(root: Path, bases: tuple[str, ...]) -> Iterator[FolderWriter]:
-    """The writer of some folders of the project; the first is made where it is missing. Other processes wait meanwhile."""
+    """A writer for some folders of the project. The first is created if missing. Other processes wait meanwhile."""
     writer: FolderWriter | None = None
     try:
         top = open_folder(root)
@@ -145,13 +145,13 @@ def open_writer(root: Path, bases: tuple[str, ...]) -> Iterator[FolderWriter]:
 ##= docs/spec/notes.md#writing-rules
 ##% A note MUST NOT be written through a link or outside the folders of notes.
 def open_below(top: int, folder: str, *, make: bool = False) -> int:
-    """A handle of a directory, reached from another one without following a link."""
+    """A handle of a directory below another one, opened without following links."""
     return open_nested_folder(top, folder.split("/"), make=make)
 
 
 def _translate_os_error(failure: OSError) -> Unavailable | Forbidden:
     if isinstance(failure, NotRegular):
-        return Forbidden("What stands there is not a regular file.")
+        return Forbidden("The note is not a regular file.")
     if failure.errno in (errno.ELOOP, errno.ENOTDIR):
         return Forbidden("Notes are not written through links.")
-    return Unavailable(f"The notes cannot be written: {failure.strerror or 'the system refuses'}.")
+    return Unavailable(f"The notes cannot be written: {failure.strerror or 'system error'}.")

@@ -1,8 +1,8 @@
-"""Files parsed in processes of their own: on several processors at once, and without harm when a parser hangs or dies.
+"""Parses files in worker processes: in parallel, and without harm if a parser hangs or crashes.
 
-Grammars are other people's code, and a text can be made that keeps one of them busy for hours. So a worker that gives no answer
-in time is ended. The file is tried once more without its grammar, in another worker and with the same limit; if that takes too
-long as well, the file is skipped. A file is never parsed in the process that serves.
+Grammars are third-party code, and a crafted text can keep one busy for hours. So a worker that does not answer in
+time is killed. The file is tried once more without its grammar, in another worker and with the same limit; if that
+takes too long as well, the file is skipped. A file is never parsed in the server process.
 """
 
 from __future__ import annotations
@@ -41,17 +41,17 @@ ParseOutcome = tuple[ParsedArtifact, Fingerprint] | Skipped
 FILE_SECONDS = 10.0
 _START_SECONDS = 60.0
 _STARTS = 3
-"""How often a worker is started for the same files before the run gives up."""
+"""Attempts to start a worker before the run gives up."""
 _POLL_SECONDS = 0.1
 _GRACE_SECONDS = 2.0
-"""A worker ends itself so long after the process that asks should have ended it: it may be gone."""
+"""A worker kills itself this long after its time limit, in case the parent process is gone."""
 _BATCH = 8
 _WAITING = 64
 _PROGRAM = "from contextive.ingest.parser_pool import run_worker; run_worker()"
 
 
 def _pickle_as_call(kind: type[Any]) -> None:
-    """Values of this kind are sent as a call of it: what frozen dataclasses do by themselves costs three times as much."""
+    """Pickle instances as a constructor call: the default for frozen dataclasses costs three times as much."""
     values = attrgetter(*(field.name for field in fields(kind)))
     copyreg.pickle(kind, lambda value: (kind, values(value)))
 
@@ -62,26 +62,26 @@ for _kind in (Artifact, Chunk, ParsedArtifact, Reference, Symbol):
 
 @dataclass(frozen=True, slots=True)
 class ParseSettings:
-    """How files are read: from where, how much of one, and with what knowledge of the project."""
+    """Where files are read from, their size limit, and the facts about the project that parsing needs."""
 
     root: Path
     max_bytes: int
-    surroundings: ParseContext
+    context: ParseContext
 
 
 def parse_file(settings: ParseSettings, path: str, *, plain: bool = False) -> ParseOutcome:
-    """One file's rows, or why it has none. `plain` does without its names, and so without a grammar."""
+    """The rows of a file, or why it has none. `plain` parses without symbols, and so without a grammar."""
     content = read_bytes(settings.root, path, settings.max_bytes)
     if isinstance(content, Skipped):
         return content
     text = decode_text(content.data)
     if isinstance(text, Skipped):
         return text
-    return parse_artifact(path, content.data, text, settings.surroundings, plain=plain), content.fingerprint
+    return parse_artifact(path, content.data, text, settings.context, plain=plain), content.fingerprint
 
 
 def parse_in_process(settings: ParseSettings, paths: Iterable[str]) -> Iterator[tuple[str, ParseOutcome]]:
-    """Every file in this process, one after the other."""
+    """Parse every file in this process, one after the other."""
     for path in paths:
         yield path, parse_file(settings, path)
 
@@ -89,7 +89,7 @@ def parse_in_process(settings: ParseSettings, paths: Iterable[str]) -> Iterator[
 ##= docs/spec/knowledge.md#chunks-and-symbols
 ##% Files MUST NOT be parsed in the server process.
 class ParserPool:
-    """Worker processes. They start when they are first needed and end with `close`."""
+    """Worker processes. They start on first use and end with `close`."""
 
     def __init__(self, count: int, file_seconds: float = FILE_SECONDS) -> None:
         self._workers = [_Worker(file_seconds) for _ in range(count)]
@@ -98,7 +98,7 @@ class ParserPool:
     def parse(
         self, settings: ParseSettings, paths: Sequence[str], stop: threading.Event
     ) -> Iterator[tuple[str, ParseOutcome]]:
-        """Every file, in the order in which they are done. Raises Unavailable where no worker can be started."""
+        """The outcome of every file, in the order of completion. Raises Unavailable if no worker can be started."""
         with self._lock:
             yield from self._parse(settings, paths, stop)
 
@@ -117,27 +117,27 @@ class ParserPool:
         ]
         for thread in threads:
             thread.start()
-        left = dict.fromkeys(paths)
+        remaining = dict.fromkeys(paths)
         try:
-            while left and not stop.is_set():
+            while remaining and not stop.is_set():
                 try:
-                    found = done.get(timeout=_POLL_SECONDS)
+                    result = done.get(timeout=_POLL_SECONDS)
                 except queue.Empty:
                     continue
-                if isinstance(found, OSError):
+                if isinstance(result, OSError):
                     raise Unavailable(
-                        f"Files cannot be parsed: no parser process can be started ({found}).",
+                        f"Files cannot be parsed: no parser process can be started ({result}).",
                         hint="Check that the system lets this program start processes, and try again.",
                     )
-                del left[found[0]]
-                yield found
+                del remaining[result[0]]
+                yield result
         finally:
             ending.set()
             for thread in threads:
                 thread.join(timeout=1.0)
 
     def end_idle_workers(self) -> None:
-        """End the workers if they have nothing to do. Those of a run that has begun meanwhile go on."""
+        """Stop the workers if they are idle. If a run has started meanwhile, they continue."""
         if self._lock.acquire(blocking=False):
             try:
                 self.close()
@@ -150,18 +150,18 @@ class ParserPool:
 
 
 class _RunEnded(Exception):
-    """The run has ended, so nobody waits for the answer of a worker any more."""
+    """The run has ended, so the answer of a worker is no longer needed."""
 
 
 @dataclass(frozen=True, slots=True)
 class _PlainFile:
-    """A file that is to be parsed without its grammar."""
+    """A file to parse without its grammar."""
 
     path: str
 
 
 class _Worker:
-    """One process, and the thread that listens to it."""
+    """One worker process, and the thread that reads its answers."""
 
     def __init__(self, file_seconds: float) -> None:
         self._file_seconds = file_seconds
@@ -177,7 +177,7 @@ class _Worker:
         done: queue.Queue[tuple[str, ParseOutcome] | OSError],
         ending: threading.Event,
     ) -> None:
-        """Take batches until there are none. A process that is busy when the run ends is killed: nobody waits for it."""
+        """Process batches until there are none left. If the run ends while the process is busy, it is killed."""
         try:
             while not ending.is_set():
                 try:
@@ -189,7 +189,7 @@ class _Worker:
                         raise _RunEnded
         except _RunEnded:
             self._kill()
-        except (OSError, ValueError) as error:  # a ValueError says that a pipe was closed under our hands
+        except (OSError, ValueError) as error:  # ValueError: a pipe was closed by another thread
             _put(done, OSError(str(error)), ending)
 
     ##= docs/spec/knowledge.md#chunks-and-symbols
@@ -202,9 +202,9 @@ class _Worker:
     ) -> Iterator[tuple[str, ParseOutcome]]:
         while paths:
             ends = self._ends
-            self._ask(settings, paths, ending)
+            self._send(settings, paths, ending)
             for number, path in enumerate(paths):
-                answer = self._answer(self._file_seconds, ending)
+                answer = self._receive(self._file_seconds, ending)
                 if answer is None:
                     self._kill()
                     paths = paths[number:]
@@ -217,11 +217,11 @@ class _Worker:
                 return
 
     def _plain(self, settings: ParseSettings, path: str, ending: threading.Event) -> ParseOutcome:
-        """A file without its grammar, parsed by a worker within the same limit; skipped where that is too much, too."""
+        """Parse a file without its grammar, within the same limit; if that takes too long as well, skip it."""
         while True:
             ends = self._ends
-            self._ask(settings, [_PlainFile(path)], ending)
-            answer: ParseOutcome | None = self._answer(self._file_seconds, ending)
+            self._send(settings, [_PlainFile(path)], ending)
+            answer: ParseOutcome | None = self._receive(self._file_seconds, ending)
             if answer is not None:
                 return answer
             self._kill()
@@ -229,21 +229,21 @@ class _Worker:
                 logger.warning("skipped %r: it cannot be parsed within %g seconds", path, self._file_seconds)
                 return Skipped("parse_limit")
 
-    def _ask(self, settings: ParseSettings, asked: Sequence[str | _PlainFile], ending: threading.Event) -> None:
-        """Give a worker something to do. One that has just been ended by somebody else is started again."""
+    def _send(self, settings: ParseSettings, files: Sequence[str | _PlainFile], ending: threading.Event) -> None:
+        """Send files to the process. If another thread has just ended it, it is started again."""
         failures = 0
         while True:
             ends = self._ends
             try:
                 stream = self._stream()
-                sent = pickle.dumps(settings)
-                if sent != self._sent_settings:
-                    stream.write(sent)
+                pickled = pickle.dumps(settings)
+                if pickled != self._sent_settings:
+                    stream.write(pickled)
                     stream.flush()
-                    self._sent_settings = sent
-                    if self._answer(_START_SECONDS, ending) is None:
+                    self._sent_settings = pickled
+                    if self._receive(_START_SECONDS, ending) is None:
                         raise OSError("a parser process did not start")
-                pickle.dump(list(asked), stream)
+                pickle.dump(list(files), stream)
                 stream.flush()
             except (OSError, ValueError):
                 self._kill()
@@ -253,8 +253,8 @@ class _Worker:
             else:
                 return
 
-    def _answer(self, seconds: float, ending: threading.Event) -> Any:
-        """The next answer; None where none comes in time, or the process is gone."""
+    def _receive(self, seconds: float, ending: threading.Event) -> Any:
+        """The next answer; None if there is none in time, or if the process has ended."""
         until = time.monotonic() + seconds
         while (left := until - time.monotonic()) > 0:
             try:
@@ -265,11 +265,11 @@ class _Worker:
         return None
 
     def _stream(self) -> IO[bytes]:
-        process = self._process  # somebody else may end it at any moment
+        process = self._process  # another thread may end it at any moment
         if process is None or process.poll() is not None:
             self._kill()
             self._answers = queue.SimpleQueue()
-            # Not from the project's directory: what lies there must never be imported.
+            # Not in the project directory: its modules must never be imported.
             process = self._process = subprocess.Popen(
                 [sys.executable, "-P", "-c", _PROGRAM, str(self._file_seconds + _GRACE_SECONDS)],
                 stdin=subprocess.PIPE,
@@ -282,7 +282,7 @@ class _Worker:
         return process.stdin
 
     def end(self) -> None:
-        """End the process, for whatever reason the caller has. What it was busy with is not to blame."""
+        """End the process. The counter says that the current file is not the reason."""
         self._ends += 1
         self._kill()
 
@@ -300,8 +300,8 @@ class _Worker:
 def _read_answers(stream: IO[bytes], answers: queue.SimpleQueue[Any]) -> None:
     try:
         while True:
-            answers.put(pickle.load(stream))  # noqa: S301 - written by a process of our own
-    except Exception:  # noqa: BLE001 - whatever ends the talk, the one who waits must learn of it
+            answers.put(pickle.load(stream))  # noqa: S301 - written by our worker process
+    except Exception:  # noqa: BLE001 - on any error the waiting thread must be notified
         answers.put(None)
 
 
@@ -316,9 +316,9 @@ def _put(done: queue.Queue[Any], value: Any, ending: threading.Event) -> bool:
 
 
 def run_worker() -> None:
-    """A worker: takes how to read, then lists of paths, and answers file by file until nobody asks any more."""
+    """The worker process: reads settings and lists of files, and answers file by file until its input ends."""
     source, sink = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # whatever prints must not disturb the answers
+    os.dup2(2, 1)  # printed text must not get between the answers
     if hasattr(os, "nice"):
         os.nice(5)
     gc.set_threshold(GC_THRESHOLD)
@@ -326,26 +326,26 @@ def run_worker() -> None:
     settings: ParseSettings | None = None
     while True:
         try:
-            asked = pickle.load(source)  # noqa: S301 - written by the process that started this one
+            message = pickle.load(source)  # noqa: S301 - written by the parent process
         except EOFError:
             return
-        if isinstance(asked, ParseSettings):
-            settings = asked
+        if isinstance(message, ParseSettings):
+            settings = message
             pickle.dump(True, sink)
             sink.flush()
             continue
         assert settings is not None
-        for each in asked:
+        for file in message:
             with _killed_after(seconds):
-                is_plain = isinstance(each, _PlainFile)
-                outcome = parse_file(settings, each.path if is_plain else each, plain=is_plain)
+                is_plain = isinstance(file, _PlainFile)
+                outcome = parse_file(settings, file.path if is_plain else file, plain=is_plain)
             pickle.dump(outcome, sink, pickle.HIGHEST_PROTOCOL)
             sink.flush()
 
 
 @contextlib.contextmanager
 def _killed_after(seconds: float) -> Iterator[None]:
-    """The system ends this process when the block takes longer, whatever it is busy with."""
+    """The system kills this process if the block takes longer."""
     if not hasattr(signal, "setitimer"):
         yield
         return

@@ -1,7 +1,8 @@
-"""What an ingest run has to do: which files are new, changed, only touched, or gone."""
+"""Plans an ingest run: which files may have changed, which have not, and which are gone."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -13,22 +14,22 @@ from contextive.workspace.files import Fingerprint
 
 
 class RunInProgress(Unavailable):
-    """Another process makes a run, and it lasts."""
+    """Another process is running an ingest."""
 
 
 class IndexReplaced(Unavailable):
-    """The index is another one than the one for which a run made its plan."""
+    """The index was replaced after a run made its plan."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The files to look into, those that are surely the same, and those that are no longer there."""
+    """The files to parse, the unchanged ones, and those that no longer exist."""
 
     candidates: tuple[FoundFile, ...]
     unchanged: tuple[str, ...]
     gone: tuple[str, ...]
     left_out: Mapping[str, LeftOut] = field(default_factory=dict)
-    """Files that are the same as when their content kept them out."""
+    """Unchanged files that an earlier run left out because of their content."""
 
     @property
     def is_empty(self) -> bool:
@@ -36,10 +37,21 @@ class Plan:
 
 
 class LeftOut(NamedTuple):
-    """A file that its content keeps out of the index."""
+    """A file that is not indexed because of its content."""
 
     fingerprint: Fingerprint
     reason: str
+
+
+def format_left_out(files: Mapping[str, LeftOut]) -> str:
+    """Left-out files as JSON, for the next run."""
+    return json.dumps({path: [list(out.fingerprint), out.reason] for path, out in sorted(files.items())})
+
+
+def parse_left_out(text: str | None) -> dict[str, LeftOut]:
+    """The files that an earlier run left out, from the JSON of `format_left_out`."""
+    files = json.loads(text or "{}").items()
+    return {path: LeftOut(Fingerprint(*fingerprint), reason) for path, (fingerprint, reason) in files}
 
 
 ##= docs/spec/knowledge.md#index-updates
@@ -50,20 +62,20 @@ def make_plan(
     left_out: Mapping[str, LeftOut],
     parser_version: Callable[[str], str] | None,
 ) -> Plan:
-    """Compare what is on disk with what was indexed, without reading any file.
+    """Compare the files on disk with the indexed ones, without reading any file.
 
-    `left_out` are files whose content kept them out of the index. `parser_version` is None where all files are known to have been
-    indexed by the rules of today.
+    `left_out` are files that an earlier run left out because of their content. `parser_version` is None if all files
+    are known to be indexed by the current version.
     """
     candidates: list[FoundFile] = []
     unchanged: list[str] = []
-    passed: dict[str, LeftOut] = {}
+    still_left_out: dict[str, LeftOut] = {}
     seen: set[str] = set()
     for file in found:
         seen.add(file.path)
         known = ledger.get(file.path)
         if known is None and (out := left_out.get(file.path)) is not None and out.fingerprint == file.fingerprint:
-            passed[file.path] = out
+            still_left_out[file.path] = out
         elif (
             known is None
             or not is_same_file(known, file.fingerprint)
@@ -72,7 +84,7 @@ def make_plan(
             candidates.append(file)
         else:
             unchanged.append(file.path)
-    return Plan(tuple(candidates), tuple(unchanged), tuple(sorted(ledger.keys() - seen)), passed)
+    return Plan(tuple(candidates), tuple(unchanged), tuple(sorted(ledger.keys() - seen)), still_left_out)
 
 
 def is_same_file(known: LedgerEntry, now: Fingerprint) -> bool:
@@ -85,8 +97,8 @@ def is_same_file(known: LedgerEntry, now: Fingerprint) -> bool:
 
 
 def ledger_entry(path: str, digest: str, fingerprint: Fingerprint, parser: str, read_at_ns: int) -> LedgerEntry:
-    """What to remember of a file that was read. One that changed a moment before is remembered as never looked at,
-    because a second change could have left the same fingerprint."""
+    """The ledger entry of a file that was read. A file that changed just before gets no modification time, so the
+    next run reads it again: a second change could have left the same fingerprint."""
     settled = fingerprint.is_settled(read_at_ns)
     return LedgerEntry(
         path=path,

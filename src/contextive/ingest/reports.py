@@ -1,4 +1,4 @@
-"""The record of a run, and the two reports: what the index covers, and what has come loose or grown old."""
+"""Records runs and builds the coverage and lifecycle reports."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ _REPORT_SECONDS = 60.0
 
 
 class Reporter:
-    """Writes reports from what the store holds now."""
+    """Builds reports from the current contents of the store."""
 
     def __init__(self, store: Store, settings: ReportSettings) -> None:
         self._store = store
         self._settings = settings
 
     def record(self, outcome: IngestResult, include: Sequence[str], *, always: bool) -> None:
-        """Remember a run. Its reports join the history too, but in the background not more often than once a minute."""
+        """Record a run and its reports. Unless `always` is true, reports are stored at most once a minute."""
         run = outcome.run
         with self._store.transaction() as writer:
             writer.put_run(run)
@@ -48,7 +48,7 @@ class Reporter:
                 writer.put_report(Report(kind, body["generated_at"], run.run_id, _shortened(body)), keep)
 
     def coverage(self, include: Sequence[str], most: int) -> dict[str, Any]:
-        """Which files the index holds now, after the last run: all of them counted, at most so many by name."""
+        """The coverage report: counts of all indexed files, and at most `most` of them by name."""
         run = self._last_run()
         listed = list(self._store.files.artifacts(limit=most))
         missing = list(self._store.files.artifacts(limit=most, without_chunks=True))
@@ -76,7 +76,7 @@ class Reporter:
         )
 
     def lifecycle(self) -> dict[str, Any]:
-        """What no subsystem holds, what is old, and what is not tested."""
+        """The lifecycle report: files without a subsystem, stale documents and untested code."""
         run = self._last_run()
         rows = list(self._store.files.artifacts())
         artifacts = [row.artifact for row in rows]
@@ -103,14 +103,14 @@ class Reporter:
         return found[0] if found else None
 
     def _catalog(self) -> SubsystemCatalog:
-        """What reports need of the catalog, from the nodes that were made of it."""
+        """The part of the subsystem catalog that reports need, read from its nodes."""
         nodes = list(self._labelled("Subsystem"))
         return SubsystemCatalog(
             tuple(Subsystem(name=node.key, criticality=node.properties.get("criticality")) for node in nodes)
         )
 
     def _exercised(self, rows: Iterable[ArtifactRow]) -> Mapping[str, Sequence[str]]:
-        """The symbols that each test among these files exercises, by its path."""
+        """The symbols that each test among these files exercises, by path of the test."""
         tests = [
             artifact_node_id(row.artifact.path, row.artifact.artifact_type)
             for row in rows
@@ -141,7 +141,7 @@ def _removed(run: Run | None) -> Iterable[RemovedArtifact]:
 
 
 def _shortened(body: Mapping[str, Any]) -> dict[str, Any]:
-    """A report for the history: long lists end early, because the summary counts everything."""
+    """A report for the history with shortened lists; the summary still counts everything."""
     return {
         key: value[:_KEPT_ROWS] if isinstance(value, list) else value
         for key, value in body.items()

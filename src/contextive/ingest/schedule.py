@@ -1,7 +1,7 @@
-"""What is done by the clock: which jobs there are, when each is due, and what became of the last one.
+"""Scheduled jobs: when each is due, and the result of its last execution.
 
-What became of a job is kept in the store, so that every process of a project can tell, and a new leader goes on where the last
-one stopped.
+Results are kept in the store, so every process of a project can report them, and a new leader continues where the
+last one stopped.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from contextive.store.protocol import Store
 JobName = Literal["ingest", "backup"]
 JobSkipReason = Literal["lock", "head", "auth"]
 LEASE = "scheduler"
-"""Who holds this lease runs the jobs of a project."""
+"""The process with this lease runs the jobs of a project."""
 INGEST_PROFILE = "scheduled"
 _STATE_KEY = "schedule:"
 
 
 @dataclass(frozen=True, slots=True)
 class JobPlan:
-    """One job: whether it is on, and how often."""
+    """One job: whether it is enabled, and when it runs."""
 
     name: JobName
     enabled: bool
@@ -35,7 +35,7 @@ class JobPlan:
     ##= docs/spec/gateway.md#schedule
     ##% A job MUST run after each interval, or at the times of `cron` if that is set.
     def next_due(self, last: float | None, now: float) -> float:
-        """When the job is due next. The first one of an interval comes a whole interval after the start."""
+        """When the job is due next. With an interval, the first execution is one interval after the start."""
         if self.cron is not None:
             after = datetime.fromtimestamp(now if last is None else last, UTC)
             return Cron.parse(self.cron).next_after(after).timestamp()
@@ -55,7 +55,7 @@ class SchedulePlan:
 
 @dataclass(frozen=True, slots=True)
 class JobState:
-    """What is known of a job's last turn. A turn that was skipped counts as one."""
+    """The last execution of a job. A skipped execution counts, too."""
 
     last_at: float | None = None
     result: Literal["success", "failure", "skipped"] | None = None
@@ -63,11 +63,11 @@ class JobState:
     """Why it was skipped, or the code of the error."""
     duration_seconds: float | None = None
     skips: int = 0
-    """Turns that were skipped since the last that was not."""
+    """Executions skipped in a row."""
 
 
 def read_state(store: Store, job: JobName) -> JobState:
-    """What became of a job, by the store. What cannot be read counts as nothing."""
+    """The last state of a job in the store; empty if it cannot be parsed."""
     try:
         return JobState(**json.loads(store.state(_STATE_KEY + job) or "{}"))
     except (ValueError, TypeError):
@@ -82,7 +82,7 @@ def write_state(store: Store, job: JobName, state: JobState) -> None:
 ##= docs/spec/gateway.md#schedule
 ##% The tool `km-scheduler-status` MUST report the last and the next execution of each job.
 def describe_schedule(plan: SchedulePlan, store: Store, now: float) -> dict[str, Any]:
-    """The schedule in words for clients: each job, its last turn and its next one, and who runs them."""
+    """The schedule as JSON values: each job with its last and next execution, and the process that runs them."""
     return {
         "enabled": plan.is_enabled,
         "leader": store.lease_holder(LEASE),
@@ -93,7 +93,7 @@ def describe_schedule(plan: SchedulePlan, store: Store, now: float) -> dict[str,
 ##= docs/spec/gateway.md#schedule
 ##% A failed or late job MUST set the health to degraded.
 def overdue(plan: SchedulePlan, store: Store, now: float) -> Sequence[JobName]:
-    """Jobs whose next turn is late by more than its own interval and an hour, or whose last one failed."""
+    """Jobs whose last execution failed, or that are late by more than their interval and by more than an hour."""
     late: list[JobName] = []
     for job in plan.jobs:
         state = read_state(store, job.name)
@@ -106,14 +106,14 @@ def overdue(plan: SchedulePlan, store: Store, now: float) -> Sequence[JobName]:
 
 
 def _job_to_dict(job: JobPlan, state: JobState, now: float) -> dict[str, Any]:
-    shown: dict[str, Any] = {"name": job.name, "enabled": job.enabled}
-    shown |= {"cron": job.cron} if job.cron else {"interval_minutes": job.interval_minutes}
+    fields: dict[str, Any] = {"name": job.name, "enabled": job.enabled}
+    fields |= {"cron": job.cron} if job.cron else {"interval_minutes": job.interval_minutes}
     if state.last_at is not None:
-        shown |= {"last_at": _iso(state.last_at), "last_result": state.result, "skips": state.skips}
-        shown |= {"last_detail": state.detail} if state.detail else {}
+        fields |= {"last_at": _iso(state.last_at), "last_result": state.result, "skips": state.skips}
+        fields |= {"last_detail": state.detail} if state.detail else {}
     if job.enabled:
-        shown["next_at"] = _iso(max(now, job.next_due(state.last_at, now)))
-    return shown
+        fields["next_at"] = _iso(max(now, job.next_due(state.last_at, now)))
+    return fields
 
 
 def _iso(moment: float) -> str:

@@ -1,16 +1,19 @@
-"""What an ingest run is asked, and what it is told once for all runs."""
+"""The settings of ingest, and the request for one run."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
+IngestProgress = Callable[[str, int, int], None]
+"""Called with the phase, the number done and the total."""
 RUN_WAIT_SECONDS = 600.0
-"""How long a run waits for those of other processes. A run that died holds up nobody, so the wait is for work that is done."""
+"""How long a run waits for runs of other processes. A run that died blocks nobody, so this is time for real work."""
 
 
 @dataclass(frozen=True, slots=True)
 class IngestSettings:
-    """What is indexed, and how it is cut."""
+    """What is indexed, and how it is split into chunks."""
 
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
@@ -22,17 +25,17 @@ class IngestSettings:
 
 @dataclass(frozen=True, slots=True)
 class IngestRequest:
-    """What is asked of a run."""
+    """The options of one run."""
 
     profile: str = "manual"
     dry_run: bool = False
     full: bool = False
-    """Parse every file again, also those that did not change."""
+    """Parse every file again, even if it did not change."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReportSettings:
-    """How much history is kept, and when a document is old."""
+    """How many reports are kept, and when a document is stale."""
 
     coverage_history: int = 5
     lifecycle_history: int = 10

@@ -1,4 +1,4 @@
-"""What is traced in a project that says nothing: the usual places of specifications, and code by its file endings."""
+"""Trace settings of a project without a duvet configuration: usual paths of specifications, and known languages."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SPECIFICATION_PATTERNS = (
 )
 _STORE = "specs"
 _STORED = re.compile(rf"{_STORE}/((?:[a-z0-9-]+\.)+[a-z]{{2,}}/.+)\.txt\Z")
-"""A text of a URL below the directory of its host."""
+"""The stored text of a URL, below a directory named after its host."""
 _STORED_REQUIREMENTS = f"{_STORE}/**/*.toml"
 _SLASHES = CommentStyle("//=", "//#")
 _STARS = CommentStyle("*=", "*#")
@@ -46,7 +46,7 @@ def default_trace_settings(
     allows: Allows | None = None,
     folders: DirectoryListings | None = None,
 ) -> TraceSettings:
-    """Settings from our own configuration's `trace` section, with defaults for what it leaves open."""
+    """Settings from the `trace` section of the configuration, with defaults for the rest."""
     folders = folders or DirectoryListings()
     paths = _specifications(root, specifications, allows, folders)
     settings = TraceSettings(
@@ -64,13 +64,13 @@ def default_trace_settings(
 def _old_layout_settings(
     settings: TraceSettings, root: str, stored: dict[str, str], allows: Allows | None, folders: DirectoryListings
 ) -> TraceSettings:
-    """The settings of a project in the layout that duvet had before its configuration file.
+    """The settings of a project in the layout of duvet versions without a configuration file.
 
-    What was extracted there says which texts count; the others are there to be referred to.
+    If requirements were extracted, only they count; the stored texts are then only cited.
     """
-    written = set(Glob(_STORED_REQUIREMENTS).walk(root, allows, folders))
-    folders_written = {path.rpartition("/")[0] for path in written}
-    extracted = any(path.removesuffix(".txt") in folders_written for path in stored)
+    requirement_files = set(Glob(_STORED_REQUIREMENTS).walk(root, allows, folders))
+    extracted_folders = {path.rpartition("/")[0] for path in requirement_files}
+    extracted = any(path.removesuffix(".txt") in extracted_folders for path in stored)
     sources = []
     for source in settings.specifications:
         if source.source not in stored:
@@ -85,9 +85,11 @@ def _old_layout_settings(
     )
 
 
-def _specifications(root: str, wanted: tuple[str, ...], allows: Allows | None, folders: DirectoryListings) -> list[str]:
+def _specifications(
+    root: str, patterns: tuple[str, ...], allows: Allows | None, folders: DirectoryListings
+) -> list[str]:
     found: dict[str, None] = {}
-    for pattern in wanted or SPECIFICATION_PATTERNS:
+    for pattern in patterns or SPECIFICATION_PATTERNS:
         if "://" in pattern:
             found[pattern] = None
         else:
@@ -97,14 +99,14 @@ def _specifications(root: str, wanted: tuple[str, ...], allows: Allows | None, f
     return list(found)
 
 
-def _sources(wanted: tuple[str, ...]) -> list[SourcePattern]:
-    if not wanted:
+def _sources(patterns: tuple[str, ...]) -> list[SourcePattern]:
+    if not patterns:
         return [
             SourcePattern(f"**/*.{ending}", style) for ending, styles in STYLES_BY_ENDING.items() for style in styles
         ]
-    patterns = []
-    for pattern in wanted:
+    sources = []
+    for pattern in patterns:
         ending = pattern.rpartition(".")[2]
         styles = STYLES_BY_ENDING.get(ending, (_SLASHES, *_HASHES))
-        patterns += [SourcePattern(pattern, style) for style in styles]
-    return patterns
+        sources += [SourcePattern(pattern, style) for style in styles]
+    return sources

@@ -1,4 +1,4 @@
-"""One project's requirements for everybody who asks: fresh at every question, and equal for all who ask at once."""
+"""The requirements of a project, as the files are at each call. Concurrent callers get equal answers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ CONFIG_PATH = ".duvet/config.toml"
 
 @dataclass(frozen=True)
 class TraceView:
-    """A project at one moment: its files' state and the catalog made from it."""
+    """A project at one moment: the state of its files and the catalog built from it."""
 
     state: TraceState
     catalog: TraceCatalog
@@ -35,7 +35,7 @@ class TraceView:
 
 
 def fetch_missing(root: Path, settings: TraceSettings) -> None:
-    """Store the specifications that are named by a URL and not there yet. What cannot be had stays a problem of the project."""
+    """Download the configured specifications that are not stored yet. Failures are logged."""
     from contextive.workspace.http_fetch import FetchPolicy, fetch_specification
 
     for source in settings.specifications:
@@ -45,7 +45,7 @@ def fetch_missing(root: Path, settings: TraceSettings) -> None:
         try:
             path = root / cached_path(target.path, settings.download_dir)
         except ValueError:
-            continue  # no URL; what reads the settings says so
+            continue  # not a URL; reported when the settings are read
         if not path.exists():
             try:
                 fetch_specification(target.canonical, path, policy=FetchPolicy(), within=root)
@@ -54,7 +54,7 @@ def fetch_missing(root: Path, settings: TraceSettings) -> None:
 
 
 class TraceService:
-    """Answers from the files as they are. One look at them at a time; all who wait for the next one share it."""
+    """Returns the current requirements. One refresh runs at a time; callers that wait for the next one share it."""
 
     def __init__(
         self,
@@ -76,17 +76,17 @@ class TraceService:
         self._statuses: dict[str, str] | None = None
 
     def view(self) -> TraceView:
-        """The project now. Cheap when nothing changed: one question to the file system for each file."""
+        """The current project. Cheap if nothing changed: one file system call per file."""
         view = self._current_view()
         settings = self._take_unfetched()
         if settings is None:
             return view
-        # One caller waits for the network, and holds up nobody: the others are told what is there meanwhile.
+        # One caller waits for the network; the others get the current state meanwhile.
         fetch_missing(self.files.root, settings)
         return self._current_view()
 
     def _take_unfetched(self) -> TraceSettings | None:
-        """The settings of whose specifications some may have to be fetched; for the first caller alone."""
+        """Settings with specifications that may have to be fetched; only the first caller gets them."""
         try:
             return self._unfetched.pop()
         except IndexError:
@@ -114,39 +114,39 @@ class TraceService:
             self._view = TraceView(state, catalog, generation)
 
     def remember_statuses(self) -> None:
-        """Take the statuses of now as those from which changes are told, unless there are such already."""
+        """Remember the current statuses as the baseline of `changed_resources`, unless there is one."""
         if self._statuses is None:
             self._statuses = self._current_statuses()
 
     def changed_resources(self) -> list[str]:
-        """The URIs of requirements whose status or citations changed since the last call, and of what holds them."""
+        """URIs of requirements whose status or citations changed since the last call, and of their parents."""
         now = self._current_statuses()
         before, self._statuses = self._statuses, now
         if before is None or before == now:
             return []
         changed = {uri for uri in now.keys() | before.keys() if now.get(uri) != before.get(uri)}
-        above = {uri.rpartition("/")[0] for uri in changed} | {f"{uri}/citations" for uri in changed}
-        above |= {uri.partition("/sections/")[0] for uri in changed}
-        return sorted(changed | above | {"duvet:///requirements", "duvet:///citations"})
+        related = {uri.rpartition("/")[0] for uri in changed} | {f"{uri}/citations" for uri in changed}
+        related |= {uri.partition("/sections/")[0] for uri in changed}
+        return sorted(changed | related | {"duvet:///requirements", "duvet:///citations"})
 
     def _current_statuses(self) -> dict[str, str]:
         catalog = self.view().catalog
         return {f"duvet://{catalog.full_path(r)}": f"{r.status} {len(r.related)}" for r in catalog.requirements}
 
     def lines_of(self, path: str) -> list[str] | None:
-        """The lines of a file that holds citations."""
+        """The lines of a file with citations; None if it cannot be read."""
         content = self.files.read(path)
         return content.text.split("\n") if isinstance(content, FileText) else None
 
     def comment_of(self, citation: Citation) -> str:
-        """A citation's comment as it stands in its file."""
+        """The comment of a citation, as written in its file."""
         lines = self.lines_of(citation.source)
         if lines is None or citation.base is not None:
             return citation_comment(citation, COMMENT_STYLES[0])
         return "\n".join(line.strip() for line in lines[citation.line - 1 : max(citation.end_line, citation.line)])
 
     def style_for(self, view: TraceView, near: Citation | None = None) -> CommentStyle:
-        """The comment style to propose: that of a neighbour, else the one that fits most of the project's sources."""
+        """The comment style to propose: that of the citation `near`, or else the most common one of the project."""
         if near is not None and near.base is None:
             for style in (*(source.style for source in view.state.settings.sources), *COMMENT_STYLES):
                 if near.text.startswith(style.meta):

@@ -1,4 +1,4 @@
-"""Which files of a project hold citations, and how each of them is read."""
+"""Finds the files of a project that may have citations, and how to parse each of them."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from contextive.workspace.globs import Glob, walk_by_ending
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """A file under one way to read it. A file that two patterns read in different ways is two of these."""
+    """A file and how to parse it. A file that two patterns parse differently is two of these."""
 
     path: str
     reading: SourcePattern | None
-    """The settings of its pattern, without the pattern itself; None reads it as a requirement file."""
+    """The settings of its pattern, without the pattern itself; None means a requirement file."""
 
 
 @dataclass(frozen=True, slots=True)
 class FoundSources:
-    """The files that the patterns of a project name at one moment."""
+    """The files that match the patterns of a project at one moment."""
 
     files: tuple[SourceFile, ...]
     outside: tuple[str, ...]
-    """The patterns that would leave the project. Nothing is looked for there."""
+    """Patterns that lead outside the project. They are not searched."""
 
 
 def find_sources(files: ProjectFiles, settings: TraceSettings, folders: DirectoryListings) -> FoundSources:
-    """Every source file under each way to read it, then every requirement file, each once."""
+    """All source files with each way to parse them, then all requirement files, without duplicates."""
     search = _SourceFinder(files, folders)
     found: dict[SourceFile, None] = {}
     if settings.automatic:
@@ -59,7 +59,7 @@ class _SourceFinder:
         return glob.walk(str(self._files.root), self._files.allows, self._folders)
 
     def by_ending(self, sources: tuple[SourcePattern, ...]) -> Iterator[SourceFile]:
-        """The files of guessed sources, which differ in nothing but the ending of their patterns: one walk finds all."""
+        """The files of default sources. Their patterns differ only in the extension, so one walk finds them all."""
         readings: dict[str, list[SourcePattern]] = {}
         for source in sources:
             readings.setdefault(source.pattern.rpartition(".")[2], []).append(replace(source, pattern=""))

@@ -1,6 +1,6 @@
-"""A project's traceability at the moment of a call: read, extract, parse, resolve, match.
+"""The traceability of a project at the moment of a call: extract, find, parse, resolve, match.
 
-Each step is a function of the values of the step before. `TracedProject.read` calls them in order.
+Each step depends only on the values of the steps before. `TracedProject.read` calls them in order.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from contextive.workspace.files import FileText, ProjectFiles, Unreadable
 
 @dataclass(frozen=True, eq=False)
 class TraceState:
-    """A project at one moment."""
+    """The traceability of a project at one moment."""
 
     settings: TraceSettings
     analysis: Analysis
@@ -37,7 +37,7 @@ class TraceState:
     specifications: dict[Target, Specification]
     specification_problems: dict[Target, str]
     usual_style: CommentStyle | None = None
-    """The comment style of most source files that hold citations or, where none does yet, of most source files."""
+    """The comment style of most source files with citations or, if there are none yet, of most source files."""
 
     @cached_property
     def problems(self) -> tuple[Problem, ...]:
@@ -54,19 +54,19 @@ class _Inputs:
     generated: tuple[GeneratedFile, ...]
     configured: tuple[tuple[SpecificationSource, Target], ...]
     specifications: tuple[tuple[Target, Specification | UnavailableSpec], ...]
-    """Those that the settings name, then those that citations name."""
+    """Those named in the settings, then those named in citations."""
     targets: tuple[Target | UnavailableSpec, ...]
-    """What the queries of the files were answered with."""
+    """The results of `queries`."""
     queries: tuple[TargetQuery, ...] = field(compare=False, repr=False)
     sources: tuple[SourceFile, ...] = field(compare=False, repr=False)
-    """The files that were parsed, one for each of `parsed`. Equal parsed files are of the same sources."""
+    """The parsed files, one for each of `parsed`. Not compared: equal parsed files have the same sources."""
 
     @property
     def files(self) -> list[ParsedFile]:
         return [*(file.parsed for file in self.generated), *self.parsed]
 
     def resolved(self) -> dict[TargetQuery, ResolvedSpec | UnavailableSpec]:
-        """The specification that each query means."""
+        """The specification for each query."""
         specifications = dict(self.specifications)
         specs = {
             target: ResolvedSpec(target, found) if isinstance(found, Specification) else found
@@ -79,10 +79,10 @@ class _Inputs:
 
 
 class TracedProject:
-    """Gives the state of a project's files as they are at each call. Parsed values are cached by fingerprint."""
+    """Reads the state of a project at each call. Parsed values are cached until their file changes."""
 
     def __init__(self, files: ProjectFiles, settings: TraceSettings, *, unify_aliases: bool = False) -> None:
-        """`unify_aliases` counts two spellings of one document as one. duvet's reports keep them apart."""
+        """With `unify_aliases`, two spellings of the same document count as one. duvet's reports keep them apart."""
         self.files = files
         self.settings = settings
         self._unify_aliases = unify_aliases
@@ -91,16 +91,16 @@ class TracedProject:
         self._last: tuple[_Inputs, TraceState] | None = None
 
     def change_settings(self, settings: TraceSettings) -> None:
-        """Go on with other settings. They may change how a specification is read, but not what a source was parsed into."""
+        """Use other settings. Parsed sources stay cached; specifications do not, because their format may change."""
         self.settings = settings
         self._cache.keep_only(self._last[0].sources if self._last else ())
 
     ##= docs/spec/trace.md#freshness
     ##% An unchanged file SHOULD NOT be parsed or matched again.
     def read(self, folders: DirectoryListings | None = None) -> TraceState:
-        """The state of the files now: the very same object as long as nothing changed.
+        """The current state of the files: the same object as long as nothing changed.
 
-        `folders` are the directories of this moment, where the caller has listed them already.
+        `folders` are current directory listings, if the caller already has them.
         """
         self._folders = folders or self._folders.refreshed()
         generated = self.extract()
@@ -112,7 +112,7 @@ class TracedProject:
         analysis = match_files(inputs.files, inputs.resolved(), self._last[1].analysis if self._last else None)
         state = self._state(inputs, analysis)
         self._last = inputs, state
-        self._forget(inputs)
+        self._drop_unused(inputs)
         return state
 
     @property
@@ -123,11 +123,11 @@ class TracedProject:
         return self._specifications.read(target)
 
     def extract(self) -> list[GeneratedFile]:
-        """The requirement files of all configured specifications, computed in memory."""
+        """The requirement files of all configured specifications, in memory."""
         return self._specifications.extract()
 
     def missing(self) -> Iterator[tuple[Target, str]]:
-        """The configured specifications that cannot be read, each with the reason."""
+        """The configured specifications that cannot be read, with the reasons."""
         specifications = self._specifications
         for source, target in specifications.configured():
             match specifications.read(Target(target.path, source.format)):
@@ -135,7 +135,7 @@ class TracedProject:
                     yield target, reason
 
     def _find_sources(self, generated: Sequence[GeneratedFile]) -> FoundSources:
-        """The files to parse. Requirement files that are extracted anyway are left out."""
+        """The files to parse, without requirement files that `extract` already returned."""
         found = find_sources(self.files, self.settings, self._folders)
         extracted = {file.path for file in generated}
         files = tuple(file for file in found.files if file.reading is not None or file.path not in extracted)
@@ -162,7 +162,7 @@ class TracedProject:
     def _resolve(
         self, found: FoundSources, parsed: tuple[ParsedFile, ...], generated: tuple[GeneratedFile, ...]
     ) -> _Inputs:
-        """Find the specifications that the settings and then the citations name, file by file."""
+        """Find the specifications named in the settings, then those named in citations, file by file."""
         specifications = self._specifications
         resolver = TargetResolver(self.files, self._folders, specifications, unify_aliases=self._unify_aliases)
         configured = tuple(
@@ -201,7 +201,7 @@ class TracedProject:
         )
 
     def _file_problems(self, inputs: _Inputs, failed: Mapping[Target, str]) -> Iterator[Problem]:
-        """What is wrong besides the citations: patterns, files, and specifications that the settings name."""
+        """Problems besides citations: of patterns, files and configured specifications."""
         for pattern in () if self.settings.automatic else inputs.outside:
             message = f"The pattern {pattern!r} is skipped: it leads outside the project"
             yield Problem("outside_project", message, Location(self.settings.config_path or "", 1))
@@ -212,18 +212,18 @@ class TracedProject:
         ##% read.
         for source, target in inputs.configured:
             if target in failed:
-                yield Problem("specification_not_found", failed[target], self._place_of(source))
+                yield Problem("specification_not_found", failed[target], self._config_location(source))
 
-    def _place_of(self, source: SpecificationSource) -> Location:
-        """Where the configuration names a specification."""
+    def _config_location(self, source: SpecificationSource) -> Location:
+        """The line of the configuration that names a specification."""
         path = self.settings.config_path
         content = self.files.read(path) if path is not None else None
         lines = content.text.split("\n") if isinstance(content, FileText) else []
         numbers = (number for number, line in enumerate(lines, 1) if source.source in line and line.strip()[:1] != "#")
         return Location(path or source.source, next(numbers, 1))
 
-    def _forget(self, inputs: _Inputs) -> None:
-        """Drop what was parsed from files that are no longer part of the project."""
+    def _drop_unused(self, inputs: _Inputs) -> None:
+        """Drop the parsed values of files that are no longer part of the project."""
         specifications = self._specifications
         extracted = {Target(target.path, source.format) for source, target in specifications.configured()}
         used = extracted | {target for target, _ in inputs.specifications}

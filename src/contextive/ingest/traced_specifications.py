@@ -1,4 +1,4 @@
-"""The specifications of a project: where their texts are, what they require, and which one a citation means."""
+"""The specifications of a project: where their texts are, their requirements, and which one a citation means."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _LEADING_DOTS = r"\A(?:\.?/)+"
 
 @dataclass(frozen=True, eq=False, slots=True)
 class GeneratedFile:
-    """A requirement file as extraction writes it, already parsed. Its text is computed when it is asked for."""
+    """A requirement file as extraction writes it, already parsed. Its text is computed on access."""
 
     path: str
     target: Target
@@ -50,7 +50,7 @@ class GeneratedFile:
 
 
 class TracedSpecifications:
-    """The specifications that a project names, under one state of its settings."""
+    """The specifications of a project with given settings."""
 
     def __init__(self, files: ProjectFiles, settings: TraceSettings, cache: ParseCache, *, unify_aliases: bool) -> None:
         self._files = files
@@ -59,7 +59,7 @@ class TracedSpecifications:
         self._unify_aliases = unify_aliases
 
     def configured(self) -> Iterator[tuple[SpecificationSource, Target]]:
-        """The specifications that the settings name, each with its target."""
+        """The specifications named in the settings, each with its target."""
         for source in self._settings.specifications:
             yield source, _configured_target(source)
 
@@ -67,7 +67,7 @@ class TracedSpecifications:
     ##% A format set in the configuration for extraction, or in a citation for its match, MUST override the guessed
     ##% one.
     def read(self, target: Target) -> Specification | UnavailableSpec:
-        """The specification behind a target, parsed again only when its text changed."""
+        """The specification of a target; cached until its text changes."""
         path = self.path_of(target)
         content = self._files.read(path)
 
@@ -83,7 +83,7 @@ class TracedSpecifications:
         return self._cache.get(target, content, parse, is_same=eq)
 
     def extract(self) -> list[GeneratedFile]:
-        """The requirement files of all configured specifications, without the ones that cannot be read."""
+        """The requirement files of all configured specifications that can be read."""
         generated: list[GeneratedFile] = []
         for source, target in self.configured():
             generated += self._extract_one(target, Target(target.path, source.format))
@@ -109,26 +109,26 @@ class TracedSpecifications:
     ##= docs/spec/trace.md#targets
     ##% The text of a URL MUST be read from the copy stored in the project.
     def path_of(self, target: Target) -> str:
-        """The file that holds the text of a target."""
+        """The file with the text of a target."""
         return cached_path(target.path, self._settings.download_dir) if target.is_url else target.path
 
     def document_of(self, target: Target) -> str:
-        """The file that all spellings of one document have in common."""
+        """The file that identifies a document: the same for all its spellings."""
         return stored_path(target.path, self._settings.download_dir)
 
     def _format_of(self, target: Target) -> Format:
-        """The format that a target names, or, where spellings are unified, the one that the configuration names for it."""
+        """The format named in a target or, if aliases are unified, in the configuration of the same document."""
         if target.format is not Format.AUTO or not self._unify_aliases:
             return target.format
         document = self.document_of(target)
-        wanted = (source.format for source, other in self.configured() if self.document_of(other) == document)
-        return next(wanted, Format.AUTO)
+        formats = (source.format for source, other in self.configured() if self.document_of(other) == document)
+        return next(formats, Format.AUTO)
 
 
 class TargetResolver:
-    """Finds the specification that a citation names, among the files of one moment.
+    """Finds the specification that a citation names, among the files at one moment.
 
-    Where aliases are unified, the first spelling under which a document is met names it, so the order of questions counts.
+    If aliases are unified, the first spelling of a document is used for all, so the order of calls matters.
     """
 
     def __init__(
@@ -144,7 +144,7 @@ class TargetResolver:
         self._specifications = specifications
         self._unify_aliases = unify_aliases
         self._is_file: dict[str, bool] = {}
-        self._named: dict[Target, Target] = {}
+        self._canonical: dict[Target, Target] = {}
         self._spellings: dict[tuple[str, Format], Target] = {}
 
     def resolve(self, query: TargetQuery) -> Target | UnavailableSpec:
@@ -171,16 +171,16 @@ class TargetResolver:
     ##= docs/spec/trace.md#targets
     ##% The MCP tools MUST treat two spellings of the same document as one specification.
     def canonical_target(self, target: Target) -> Target:
-        """The first spelling under which a document was met, where aliases are unified."""
+        """The first spelling of the same document if aliases are unified, else the target itself."""
         if not self._unify_aliases:
             return target
-        if target not in self._named:
-            self._named[target] = self._find_canonical(target)
-        return self._named[target]
+        if target not in self._canonical:
+            self._canonical[target] = self._find_canonical(target)
+        return self._canonical[target]
 
     def _find_canonical(self, target: Target) -> Target:
         if target.format is not Format.AUTO:
-            # A format that is spelled out, and is that of the document anyway, does not make it another document.
+            # An explicit format that the document has anyway does not make it another document.
             plain = self.canonical_target(Target(target.path))
             known = self._specifications.read(plain)
             if isinstance(known, Specification) and known.format is target.format:
@@ -193,11 +193,11 @@ class TargetResolver:
         return self._is_file[path]
 
     def _folders_to_search(self, query: TargetQuery) -> Iterator[str]:
-        """Where a relative path may be besides the project directory: around its TOML file, or above the project."""
+        """Further directories for a relative path: those of its TOML file upwards, or those above the project."""
         if query.base is not None:
             return ancestors(query.base)
         if self._files.boundary is not None:
-            # Clients are not shown the names of directories above the project.
+            # Relative, because clients must not see the names of directories above the project.
             return ("/".join([".."] * height) for height in range(1, len(self._files.root.parents) + 1))
         return (str(folder).rstrip("/") for folder in self._files.root.parents)
 
@@ -212,7 +212,7 @@ def _configured_target(source: SpecificationSource) -> Target:
 
 
 def _url(text: str) -> str | None:
-    """A URL in its normal form; None for what no URL parser accepts."""
+    """A normalised URL; None if the text is not a URL."""
     try:
         url = normalise_url(text)
         cached_path(url, "")

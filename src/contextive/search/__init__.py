@@ -1,1 +1,1 @@
-"""Retrieval and ranking over whatever store there is."""
+"""Retrieval and ranking on top of the store."""

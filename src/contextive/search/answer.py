@@ -1,4 +1,4 @@
-"""What a search is asked and what it answers: values, which the doors turn into their own forms."""
+"""Search requests and responses as plain values. Each transport converts them to its own format."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ Detail = Literal["concise", "full"]
 
 @dataclass(frozen=True, slots=True)
 class SearchRequest:
-    """A question with everything that narrows or shapes its answer."""
+    """A query, with its filters and options."""
 
     query: str
     limit: int = 10
     include_graph: bool = True
     filters: ParsedFilters = field(default_factory=ParsedFilters)
     sort_by_vector: bool | None = None
-    """None leaves it to the configuration."""
+    """None means: as configured."""
     detail: Detail = "concise"
     explain: bool = False
     mode: Mode = "hybrid"
-    """One half alone, for measuring what each is worth."""
+    """The evaluation runs lexical and dense search alone to compare them with hybrid search."""
     request_id: str | None = None
-    """The caller's own id of this request; without one it gets a new one."""
+    """The caller's id for this request; one is generated if it is None."""
 
 
 @dataclass(frozen=True, slots=True)
 class FoundSymbol:
-    """A symbol that a result declares, with a link that opens it in an editor where one is configured."""
+    """A symbol that a result declares, with an editor link if links are configured."""
 
     symbol: Symbol
     editor_uri: str | None = None
@@ -45,7 +45,7 @@ class FoundSymbol:
 
 @dataclass(frozen=True, slots=True)
 class FoundChunk:
-    """A result as it is shown."""
+    """The chunk of a result, as it is returned to the caller."""
 
     chunk_id: str
     artifact_path: str
@@ -56,12 +56,12 @@ class FoundChunk:
     title: str
     text: str
     truncated: int
-    """Characters of the text that are left out here."""
+    """Number of characters left out of `text`."""
     line_start: int
     line_end: int
     snippet: Snippet
     score: float
-    """The same as the adjusted score."""
+    """Same as the adjusted score."""
     coverage_missing: bool
     coverage_ratio: float
     subsystem_criticality: str | float | None
@@ -71,18 +71,18 @@ class FoundChunk:
     """The first five."""
     symbol_count: int
     symbol_ids: tuple[str, ...]
-    """Those of all of them, for whoever compares answers."""
+    """The ids of all symbols; the evaluation compares them with judgements."""
     editor_uri: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Scoring:
-    """How a result came to its place."""
+    """The scores that decided the rank of a result."""
 
     vector_score: float | None
-    """The cosine; None while there is no vector."""
+    """Cosine similarity; None if the chunk has no embedding."""
     lexical_score: float
-    """BM25, as a share of the best chunk's."""
+    """BM25, scaled to the range 0 to 1."""
     weighted_vector_score: float
     weighted_lexical_score: float
     adjusted_score: float
@@ -92,7 +92,7 @@ class Scoring:
 
 @dataclass(frozen=True, slots=True)
 class SearchResult:
-    """One result."""
+    """One result of a search."""
 
     chunk: FoundChunk
     graph_context: GraphContext | None
@@ -102,7 +102,7 @@ class SearchResult:
 
 @dataclass(frozen=True, slots=True)
 class SearchMetadata:
-    """What is true of the whole answer."""
+    """Facts about the whole response."""
 
     result_count: int
     graph_context_included: bool
@@ -115,12 +115,12 @@ class SearchMetadata:
     embedding_model: str | None
     scoring_mode: Literal["heuristic"] = "heuristic"
     truncated_results: int = 0
-    """Results whose text is not whole here."""
+    """Number of results with a shortened text."""
 
 
 @dataclass(frozen=True, slots=True)
 class SearchResponse:
-    """The answer."""
+    """The response to a search request."""
 
     query: str
     results: tuple[SearchResult, ...]

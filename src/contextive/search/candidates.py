@@ -1,4 +1,4 @@
-"""The chunks that may answer a query: the best by words and the best by meaning."""
+"""Candidates for a query: the best chunks of lexical search and of semantic search."""
 
 from __future__ import annotations
 
@@ -20,37 +20,37 @@ if TYPE_CHECKING:
     from contextive.search.embedding.protocol import Matrix
 
 DEPTH: Final = 100
-"""Hits that each half gives; the order is made of their union."""
+"""Hits taken from each of the two searches; their union is ranked."""
 MAX_CACHED_QUERIES: Final = 256
 _NO_HITS: Final = SearchHits((), 0)
 
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """What both halves found, by chunk number."""
+    """The hits of both searches, by chunk number."""
 
     lexical: Mapping[int, float]
     cosines: Mapping[int, float]
     model: str | None = None
-    """Name of the model that the query was embedded with."""
+    """Name of the model that embedded the query."""
     no_vectors_reason: str | None = None
-    """A sentence that says why there are no vectors."""
+    """Message that explains why there was no semantic search."""
     semantic_weight: float = 0.5
-    """How much meaning should count beside words, between 0 and 1."""
+    """Weight of the semantic score relative to the lexical one, between 0 and 1."""
     stale_generation: int | None = None
-    """The generation that was searched, where the index has come further; None where this is the present."""
+    """The generation that was searched if the index is already newer; None if the search was current."""
 
 
 @dataclass(frozen=True, slots=True)
 class QueryEmbedding:
-    """A query as a model understands it, or a sentence that says why none does."""
+    """The embedding of a query, or the reason why there is none."""
 
     vector: tuple[Embedder, Matrix] | None = None
     no_vectors_reason: str | None = None
 
 
 class CandidateFinder:
-    """Asks a store and a model for candidates. The filter narrows both halves before they are cut."""
+    """Finds candidates. The filter is applied inside both searches, before their hits are limited."""
 
     def __init__(self, store: Store, embedder: Callable[[], Embedder] | None) -> None:
         self._store = store
@@ -61,7 +61,7 @@ class CandidateFinder:
     ##= docs/spec/knowledge.md#ranking
     ##% Without embeddings, a search MUST fall back to lexical search, with a warning if embeddings were expected.
     def embed_query(self, query: str, mode: Mode) -> QueryEmbedding:
-        """What a query means. The model may be far away: this may take a while."""
+        """The embedding of a query. This can be slow: the model may be a remote service."""
         if mode == "lexical" or self._embedder is None:
             return QueryEmbedding()
         try:
@@ -73,27 +73,25 @@ class CandidateFinder:
     ##= docs/spec/knowledge.md#km-search-requests
     ##% Filters MUST restrict what is searched, not the results of a search.
     def find(self, query: str, embedding: QueryEmbedding, where: ChunkFilter, mode: Mode) -> Candidates:
-        """The candidates for a query. A model that cannot be used leaves the words."""
-        words = self._lexical_search(query, where) if mode != "dense" else _NO_HITS
-        lexical = _scores(words)
+        """The candidates for a query; without an embedding, those of lexical search alone."""
+        lexical_hits = self._lexical_search(query, where) if mode != "dense" else _NO_HITS
+        lexical = _scores(lexical_hits)
         if embedding.vector is None:
-            return Candidates(
-                lexical, {}, no_vectors_reason=embedding.no_vectors_reason, stale_generation=_stale_generation(words)
-            )
+            stale = _stale_generation(lexical_hits)
+            return Candidates(lexical, {}, no_vectors_reason=embedding.no_vectors_reason, stale_generation=stale)
         embedder, vector = embedding.vector
-        near = self._store.search.dense(embedder.model, vector, DEPTH, where)
-        cosines = _scores(near)
-        beside = [number for number in lexical if number not in cosines]
-        if beside:
-            cosines |= self._store.search.cosines(embedder.model, vector, beside)
-        no_vectors_reason = None if cosines or not lexical else "No vectors have been made yet."
-        share, stale = self._semantic_weight(query, lexical), _stale_generation(words, near)
-        return Candidates(lexical, cosines, embedder.model.name, no_vectors_reason, share, stale)
+        dense_hits = self._store.search.dense(embedder.model, vector, DEPTH, where)
+        cosines = _scores(dense_hits)
+        only_lexical = [number for number in lexical if number not in cosines]
+        if only_lexical:
+            cosines |= self._store.search.cosines(embedder.model, vector, only_lexical)
+        no_vectors_reason = None if cosines or not lexical else "No embeddings have been computed yet."
+        weight, stale = self._semantic_weight(query, lexical), _stale_generation(lexical_hits, dense_hits)
+        return Candidates(lexical, cosines, embedder.model.name, no_vectors_reason, weight, stale)
 
     def _lexical_search(self, query: str, where: ChunkFilter) -> SearchHits:
-        """The lexical half alone."""
-        asked = LexicalQuery(query_terms(query), (*query_identifiers(query), *unstemmed_words(query)))
-        return self._store.search.lexical(asked, DEPTH, where) if asked.terms else _NO_HITS
+        lexical_query = LexicalQuery(query_terms(query), (*query_identifiers(query), *unstemmed_words(query)))
+        return self._store.search.lexical(lexical_query, DEPTH, where) if lexical_query.terms else _NO_HITS
 
     def _semantic_weight(self, query: str, lexical: Mapping[int, float]) -> float:
         if not lexical:
@@ -104,37 +102,37 @@ class CandidateFinder:
             return WEIGHT_ALL_TERMS_FOUND
         tokens = frozenset(tokenise(f"{row.chunk.title}\n{row.artifact.path}\n{row.chunk.text}"))
         terms = query_terms(query)
-        whole = {term for word in unstemmed_words(query) if word in tokens for term in query_terms(word)}
-        return semantic_weight(terms, tokens.union(whole).intersection(terms))
+        unstemmed = {term for word in unstemmed_words(query) if word in tokens for term in query_terms(word)}
+        return semantic_weight(terms, tokens.union(unstemmed).intersection(terms))
 
     ##= docs/spec/knowledge.md#km-search-requests
     ##% A time filter MUST leave out files that have no time, and the answer says so.
     def hides_undated(self, query: str, where: ChunkFilter, found: Candidates) -> bool:
-        """Whether the filter left out a chunk only because it has no time that could be compared."""
+        """Whether the time filter left out a chunk because its file has no timestamp."""
         if where.updated_after is None:
             return False
-        at_any_time = _scores(self._lexical_search(query, replace(where, updated_after=None)))
-        left_out = [number for number in at_any_time if number not in found.lexical]
-        places = self._store.files.chunk_headers(left_out, with_symbols=False)
-        return any(place.artifact.git is None for place in places.values())
+        without_time_filter = _scores(self._lexical_search(query, replace(where, updated_after=None)))
+        left_out = [number for number in without_time_filter if number not in found.lexical]
+        headers = self._store.files.chunk_headers(left_out, with_symbols=False)
+        return any(header.artifact.git is None for header in headers.values())
 
     def _vector(self, embedder: Embedder, query: str) -> Matrix:
         key = (embedder.model.name, query)
         with self._lock:
-            known = self._vectors.get(key)
-        if known is None:
-            known = embedder.embed_query(query)
+            vector = self._vectors.get(key)
+        if vector is None:
+            vector = embedder.embed_query(query)
             with self._lock:
-                self._vectors[key] = known
+                self._vectors[key] = vector
                 if len(self._vectors) > MAX_CACHED_QUERIES:
                     self._vectors.popitem(last=False)
-        return known
+        return vector
 
 
 def _scores(found: SearchHits) -> dict[int, float]:
     return {hit.number: hit.score for hit in found.hits}
 
 
-def _stale_generation(*halves: SearchHits) -> int | None:
-    """The oldest generation among halves that have not followed the index."""
-    return min((half.generation for half in halves if half.is_behind), default=None)
+def _stale_generation(*searches: SearchHits) -> int | None:
+    """The oldest generation among the searches that are behind the index."""
+    return min((hits.generation for hits in searches if hits.is_behind), default=None)

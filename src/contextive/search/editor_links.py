@@ -1,4 +1,4 @@
-"""Links that open a file in an editor, made from the template of the configuration."""
+"""Links that open a file in an editor, built from the configured template."""
 
 from __future__ import annotations
 
@@ -14,29 +14,32 @@ _PLACEHOLDERS: Final = frozenset({"path", "abs_path", "line", "line_start", "lin
 
 @dataclass(frozen=True, slots=True)
 class EditorLinks:
-    """A template with {path}, {abs_path}, {line}, {line_start} and {line_end}. One that names anything else gives no links."""
+    """A template with {path}, {abs_path}, {line}, {line_start} and {line_end}.
+
+    A template with any other placeholder produces no links.
+    """
 
     template: str | None
     root: PurePath | None = None
-    """The project's directory, for {abs_path}."""
+    """The project directory, for {abs_path}."""
 
     ##= docs/spec/knowledge.md#km-search-answers
     ##% A symbol MUST have an `editor_uri` if `knowledge.editorUriTemplate` is set.
     def link(self, path: str, line_start: int, line_end: int) -> str | None:
-        """The link to some lines of a file, where there is a template that can be used."""
+        """The link to some lines of a file; None without a usable template."""
         if not self.template or not _PLACEHOLDERS.issuperset(_PLACEHOLDER.findall(self.template)):
             return None
         values = {
-            "path": _encoded(path),
-            "abs_path": _encoded((self.root / path).as_posix() if self.root is not None else path),
+            "path": _percent_encode(path),
+            "abs_path": _percent_encode((self.root / path).as_posix() if self.root is not None else path),
             "line": str(line_start),
             "line_start": str(line_start),
             "line_end": str(line_end),
         }
-        return _PLACEHOLDER.sub(lambda place: values[place[1]], self.template)
+        return _PLACEHOLDER.sub(lambda match: values[match[1]], self.template)
 
 
 ##= docs/spec/knowledge.md#km-search-answers
 ##% The path in an `editor_uri` MUST be percent-encoded, except for its slashes.
-def _encoded(path: str) -> str:
+def _percent_encode(path: str) -> str:
     return quote(path.encode("utf-8", "surrogatepass"), safe="/")

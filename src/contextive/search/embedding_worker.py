@@ -1,4 +1,4 @@
-"""Vectors for the chunks that have none, in the background, as long as there are any."""
+"""Computes the embeddings of all chunks that have none."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from contextive.store.protocol import Store
 from contextive.store.values import STATE_VECTOR_MODEL
 
 BATCH_CHUNKS: Final = 64
-"""Chunks between two commits: what an interrupted run has to do again at most."""
+"""Chunks per commit: the most work that an interrupted run loses."""
 
 
 def embed_pending(
@@ -20,10 +20,10 @@ def embed_pending(
     stop: threading.Event,
     progress: Callable[[int, int], None] | None = None,
 ) -> int:
-    """Embed every chunk that has no vector of this model, and say how many it were.
+    """Embed every chunk that has no vector of this model; returns how many were embedded.
 
-    The store keeps what is done: a run that is stopped or killed goes on where it was, and a chunk whose text is unchanged
-    is never embedded again. `progress` hears how many are done, and of how many.
+    Each batch is committed, so a run that was stopped or killed is resumed by the next one, and a chunk whose text is
+    unchanged is never embedded again. `progress` receives the number done and the total.
     """
     model = f"{embedder.model.name}/{embedder.model.dimensions}"
     if store.state(STATE_VECTOR_MODEL) != model:
@@ -31,21 +31,21 @@ def embed_pending(
         with store.transaction() as writer:
             writer.put_state(STATE_VECTOR_MODEL, model)
     done = 0
-    before: tuple[tuple[int, str], ...] = ()
+    previous: tuple[tuple[int, str], ...] = ()
     while not stop.is_set():
         pending = store.search.pending_vectors(embedder.model, BATCH_CHUNKS)
-        offered = tuple((one.number, one.digest) for one in pending)
-        # The same chunks again: the store did not take their vectors, because their text has changed since. The ingest
-        # that changed it will offer them anew.
-        if not pending or offered == before:
+        batch = tuple((chunk.number, chunk.digest) for chunk in pending)
+        # The same batch again means that the store rejected its vectors because the texts have changed since. They
+        # are pending again after the ingest that changed them.
+        if not pending or batch == previous:
             break
-        before = offered
-        rows = embedder.embed([text_to_embed(one.title, one.text) for one in pending])
+        previous = batch
+        rows = embedder.embed([text_to_embed(chunk.title, chunk.text) for chunk in pending])
         if stop.is_set():
             break
         with store.transaction() as writer:
             writer.put_vectors(
-                embedder.model, [(one.number, one.digest, row) for one, row in zip(pending, rows, strict=True)]
+                embedder.model, [(chunk.number, chunk.digest, row) for chunk, row in zip(pending, rows, strict=True)]
             )
         done += len(pending)
         if progress is not None:
@@ -54,5 +54,5 @@ def embed_pending(
 
 
 def text_to_embed(title: str, text: str) -> str:
-    """What a model reads of a chunk: where it stands, then what it says."""
+    """The text that is embedded for a chunk: its title, which says where it is, and its text."""
     return f"{title}\n{text}" if title else text

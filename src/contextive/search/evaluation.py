@@ -1,8 +1,8 @@
-"""How good search is, measured on questions whose answers are known.
+"""Measures search quality with queries whose relevant results are known.
 
-A judgement file holds one JSON object a line: `query`, `relevant` (a list), and where answers are not all worth the same,
-`grades` (an object from an answer to a number over 0). An answer is named by a path, by a chunk id, by a symbol id
-(`src/a.py::Store.open`) or by a heading (`docs/a.md#Opening a store`). The last two outlive changes of the file.
+A judgement file has one JSON object per line: `query`, `relevant` (a list) and, if some results are better than
+others, `grades` (an object from a result to a number above 0). A result is named by a path, a chunk id, a symbol id
+(`src/a.py::Store.open`) or a heading (`docs/a.md#Opening a store`). The last two survive edits of the file.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ MODES: Final[tuple[Mode, ...]] = ("lexical", "dense", "hybrid")
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """A question and what its answers are worth."""
+    """A query and the grades of its relevant results."""
 
     query: str
     grades: Mapping[str, float]
@@ -34,7 +34,7 @@ class Judgement:
 
 @dataclass(frozen=True, slots=True)
 class MeanInterval:
-    """A mean over questions, with the interval that holds it in 95 of 100 resamplings."""
+    """A mean over queries with its 95 % bootstrap interval."""
 
     mean: float
     low: float
@@ -43,7 +43,7 @@ class MeanInterval:
 
 @dataclass(frozen=True, slots=True)
 class QueryMetrics:
-    """The three measures for one question."""
+    """The three metrics of one query."""
 
     ndcg: float
     mrr: float
@@ -52,7 +52,7 @@ class QueryMetrics:
 
 @dataclass(frozen=True, slots=True)
 class MetricsSummary:
-    """The three measures over all questions."""
+    """The three metrics over all queries."""
 
     ndcg: MeanInterval
     mrr: MeanInterval
@@ -61,25 +61,25 @@ class MetricsSummary:
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """How each way of searching did, and the hybrid's nDCG by the weight of vectors."""
+    """The metrics of each search mode, and the nDCG of hybrid search by vector weight."""
 
     queries: int
     modes: Mapping[Mode, MetricsSummary]
     gain_over_lexical: MeanInterval
-    """Hybrid's nDCG minus that of words alone, question by question."""
+    """nDCG of hybrid search minus nDCG of lexical search, paired by query."""
     gain_over_dense: MeanInterval
     sweep: Mapping[float, float]
 
 
 def parse_judgements(text: str) -> tuple[Judgement, ...]:
-    """Read a judgement file. A line that is none is an InvalidRequest with its number."""
+    """Parse a judgement file. Raises InvalidRequest with the number of the first invalid line."""
     found = []
     for number, line in enumerate(text.split("\n"), 1):
         if line.strip():
             try:
                 found.append(_judgement(json.loads(line)))
             except (ValueError, TypeError, KeyError) as error:
-                raise InvalidRequest(f"Line {number} of the judgements has no query with relevant answers.") from error
+                raise InvalidRequest(f"Line {number} of the judgements has no query with relevant results.") from error
     return tuple(found)
 
 
@@ -96,10 +96,10 @@ def _judgement(item: Any) -> Judgement:
 
 
 def score_ranking(names: Sequence[str], grades: Mapping[str, float], cut: int = CUTOFF) -> QueryMetrics:
-    """nDCG, reciprocal rank and recall of a ranking within its first places. Every name stands in it once."""
+    """nDCG, reciprocal rank and recall of the first `cut` names of a ranking without duplicates."""
     gains = [grades.get(name, 0.0) for name in names[:cut]]
     ideal = _discounted(sorted(grades.values(), reverse=True)[:cut])
-    first = next((place for place, gain in enumerate(gains, 1) if gain > 0), None)
+    first = next((rank for rank, gain in enumerate(gains, 1) if gain > 0), None)
     found = sum(1 for gain in gains if gain > 0)
     return QueryMetrics(
         ndcg=_discounted(gains) / ideal if ideal else 0.0,
@@ -109,11 +109,11 @@ def score_ranking(names: Sequence[str], grades: Mapping[str, float], cut: int = 
 
 
 def _discounted(gains: Iterable[float]) -> float:
-    return sum(gain / math.log2(place + 1) for place, gain in enumerate(gains, 1))
+    return sum(gain / math.log2(rank + 1) for rank, gain in enumerate(gains, 1))
 
 
 def bootstrap(values: Sequence[float], *, seed: int = 0, resamples: int = RESAMPLES) -> MeanInterval:
-    """The mean of some values with its interval; the same each time."""
+    """The mean of some values with its bootstrap interval; deterministic for a seed."""
     if not values:
         return MeanInterval(0.0, 0.0, 0.0)
     rng = random.Random(seed)  # noqa: S311 - a resampling, not a secret
@@ -124,12 +124,12 @@ def bootstrap(values: Sequence[float], *, seed: int = 0, resamples: int = RESAMP
 
 
 def summarise(scores: Sequence[QueryMetrics]) -> MetricsSummary:
-    """The measures over all questions."""
+    """The metrics over all queries."""
     return MetricsSummary(*(bootstrap([getattr(one, field.name) for one in scores]) for field in fields(QueryMetrics)))
 
 
 def answer_names(chunks: Iterable[FoundChunk], grades: Mapping[str, float]) -> list[str]:
-    """Results under the names that judgements use, each name once. Judged by files, a file counts where it first stands."""
+    """The names of results as the judgements use them, each name once, at its first rank."""
     by_file = all("::" not in name and "#" not in name for name in grades)
     names = (chunk.artifact_path if by_file else _judged_name(chunk, grades) for chunk in chunks)
     return list(dict.fromkeys(names))
@@ -137,7 +137,7 @@ def answer_names(chunks: Iterable[FoundChunk], grades: Mapping[str, float]) -> l
 
 def _judged_name(chunk: FoundChunk, grades: Mapping[str, float]) -> str:
     heading = f"{chunk.artifact_path}#{chunk.title.rpartition(' > ')[2]}"
-    # A long function is cut: its later pieces declare nothing, and are named by what they are a piece of.
+    # A long function is split. Its later pieces declare no symbol, so the name is taken from their title.
     pieces = (f"{chunk.artifact_path}::{name}" for name in chunk.title.rpartition(" (")[0].split(", "))
     for name in (chunk.chunk_id, *chunk.symbol_ids, *pieces, heading, chunk.artifact_path):
         if name in grades:
@@ -154,31 +154,31 @@ def evaluate(
     sweep: Sequence[float] = SWEEP,
     progress: Callable[[int, int], None] | None = None,
 ) -> Evaluation:
-    """Ask every question by words, by meaning and by both, and by both with other weights."""
+    """Run every query in each mode, and in hybrid mode with each vector weight of `sweep`."""
     scores: dict[Mode, list[QueryMetrics]] = {mode: [] for mode in MODES}
     swept: dict[float, list[float]] = {weight: [] for weight in sweep}
     weighted = {weight: service.with_vector_weight(weight) for weight in sweep}
     for done, judgement in enumerate(judgements, 1):
         for mode in MODES:
-            scores[mode].append(_ask(service, judgement, mode))
+            scores[mode].append(_run_query(service, judgement, mode))
         for weight, other in weighted.items():
-            swept[weight].append(_ask(other, judgement, "hybrid").ndcg)
+            swept[weight].append(_run_query(other, judgement, "hybrid").ndcg)
         if progress is not None:
             progress(done, len(judgements))
     return Evaluation(
         queries=len(judgements),
-        modes={mode: summarise(of_mode) for mode, of_mode in scores.items()},
+        modes={mode: summarise(mode_scores) for mode, mode_scores in scores.items()},
         gain_over_lexical=_gain(scores["hybrid"], scores["lexical"]),
         gain_over_dense=_gain(scores["hybrid"], scores["dense"]),
         sweep={weight: sum(values) / len(values) if values else 0.0 for weight, values in swept.items()},
     )
 
 
-def _gain(ones: Sequence[QueryMetrics], others: Sequence[QueryMetrics]) -> MeanInterval:
-    return bootstrap([one.ndcg - other.ndcg for one, other in zip(ones, others, strict=True)])
+def _gain(scores: Sequence[QueryMetrics], baseline: Sequence[QueryMetrics]) -> MeanInterval:
+    return bootstrap([score.ndcg - base.ndcg for score, base in zip(scores, baseline, strict=True)])
 
 
-def _ask(service: SearchService, judgement: Judgement, mode: Mode) -> QueryMetrics:
+def _run_query(service: SearchService, judgement: Judgement, mode: Mode) -> QueryMetrics:
     response = service.search(SearchRequest(judgement.query, limit=MAX_LIMIT, mode=mode))
     names = answer_names((result.chunk for result in response.results), judgement.grades)
     return score_ranking(names, judgement.grades)

@@ -1,4 +1,4 @@
-"""What happens to an index, as it is told to whoever counts."""
+"""Events of an index, which an observer counts for the metrics."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from contextive.store.values import BackupEnded, Run
 
 @dataclass(frozen=True, slots=True)
 class RunEnded:
-    """An ingest run that was no dry one came to its end."""
+    """An ingest run ended. Dry runs send no event."""
 
     profile: str
     duration_seconds: float
     run: Run | None
-    """None where it failed."""
+    """None if the run failed."""
     removed: int = 0
     did_something: bool = False
 
@@ -26,30 +26,30 @@ class SearchCompleted:
 
     by_symbol: bool
     graph_seconds: float | None
-    """Time that graph context took; None where nobody asked for any."""
+    """Time spent on graph context; None if it was not requested."""
     contexts_cached: int = 0
     contexts_read: int = 0
     skipped_by_limit: int = 0
     skipped_by_time: int = 0
     score_changes: tuple[float, ...] = ()
-    """How far the rules and the graph moved each result from the cosine of its vector."""
+    """Adjusted score minus cosine similarity, for each result that has an embedding."""
 
 
 @dataclass(frozen=True, slots=True)
 class SearchFailed:
-    """A search could not be answered."""
+    """A search failed."""
 
 
 @dataclass(frozen=True, slots=True)
 class WatcherRan:
-    """The keeper brought the index in step with the files, or could not."""
+    """The watcher brought the index up to date, or failed to."""
 
     success: bool
 
 
 @dataclass(frozen=True, slots=True)
 class EventsDropped:
-    """The log of what searches showed was full, so its oldest rows went."""
+    """The log of search results was full, so its oldest rows were deleted."""
 
     count: int
 
@@ -58,5 +58,5 @@ IndexEvent = RunEnded | SearchCompleted | SearchFailed | WatcherRan | EventsDrop
 Observer = Callable[[IndexEvent], None]
 
 
-def ignore_event(_happening: IndexEvent) -> None:
-    """Counts nothing."""
+def ignore_event(_event: IndexEvent) -> None:
+    """An observer that does nothing."""

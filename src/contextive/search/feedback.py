@@ -1,4 +1,4 @@
-"""Votes together with what they were about: questions with known answers to measure search by, and rows to hand on."""
+"""Votes joined with the results they are about: as judgements for the evaluation, and as rows for export."""
 
 from __future__ import annotations
 
@@ -23,43 +23,43 @@ _EXPORTED_FIELDS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class VotedResult:
-    """A vote, and the result that it is about as the search showed it."""
+    """A vote and the logged result that it is about."""
 
     vote: Vote
     event: SearchEvent | None
-    """None where the search is no longer in the log."""
+    """None if the search is no longer in the log."""
 
 
 @dataclass(frozen=True, slots=True)
 class VoteJudgements:
-    """What votes come to as questions with answers, and what had to be left out."""
+    """Judgements derived from votes, and how many votes and queries were left out."""
 
     judgements: tuple[Judgement, ...]
     votes: int
     without_search: int
-    """Votes whose search is no longer in the log, so that nobody knows the query."""
+    """Votes whose search is no longer in the log, so their query is unknown."""
     without_answer: int
-    """Queries of which no result was ever voted up."""
+    """Queries without any result that was voted up."""
 
 
 def read_votes(store: Store) -> list[VotedResult]:
-    """Every vote, joined with its search by request and chunk."""
-    shown: dict[str, dict[str, SearchEvent]] = {}
-    found = []
+    """Every vote, joined with its logged result by request and chunk."""
+    events: dict[str, dict[str, SearchEvent]] = {}
+    voted = []
     for vote in store.records.votes(_MAX_VOTES):
-        if vote.request_id not in shown:
-            shown[vote.request_id] = {event.chunk_id: event for event in store.records.events(vote.request_id)}
-        found.append(VotedResult(vote, shown[vote.request_id].get(vote.chunk_id)))
-    return found
+        if vote.request_id not in events:
+            events[vote.request_id] = {event.chunk_id: event for event in store.records.events(vote.request_id)}
+        voted.append(VotedResult(vote, events[vote.request_id].get(vote.chunk_id)))
+    return voted
 
 
 def judgements_from_votes(voted: Sequence[VotedResult], known_chunks: Collection[str]) -> VoteJudgements:
-    """Questions by what people asked. An answer's grade is the mean of its votes; what was voted down is no answer.
+    """One judgement per query. The grade of a result is the mean of its votes, and must be above 0.
 
-    A chunk that has gone since (not in `known_chunks`) stands for its file.
+    A chunk that no longer exists (not in `known_chunks`) is replaced by its file.
     """
-    marks: dict[str, dict[str, list[float]]] = {}
-    words: dict[str, str] = {}
+    votes_by_query: dict[str, dict[str, list[float]]] = {}
+    queries: dict[str, str] = {}
     counted = lost = 0
     for each in voted:
         if each.vote.vote is None:
@@ -69,21 +69,21 @@ def judgements_from_votes(voted: Sequence[VotedResult], known_chunks: Collection
             lost += 1
             continue
         key = " ".join(each.event.query.casefold().split())
-        words.setdefault(key, each.event.query)
+        queries.setdefault(key, each.event.query)
         chunk_id = each.vote.chunk_id
-        answer = chunk_id if chunk_id in known_chunks else chunk_id.rpartition("::")[0] or chunk_id
-        marks.setdefault(key, {}).setdefault(answer, []).append(each.vote.vote)
+        name = chunk_id if chunk_id in known_chunks else chunk_id.rpartition("::")[0] or chunk_id
+        votes_by_query.setdefault(key, {}).setdefault(name, []).append(each.vote.vote)
     judgements = []
-    for key, answers in marks.items():
-        means = {answer: sum(votes) / len(votes) for answer, votes in answers.items()}
-        grades = {answer: mean for answer, mean in means.items() if mean > 0}
+    for key, votes_by_name in votes_by_query.items():
+        means = {name: sum(votes) / len(votes) for name, votes in votes_by_name.items()}
+        grades = {name: mean for name, mean in means.items() if mean > 0}
         if grades:
-            judgements.append(Judgement(words[key], grades))
-    return VoteJudgements(tuple(judgements), counted, lost, len(marks) - len(judgements))
+            judgements.append(Judgement(queries[key], grades))
+    return VoteJudgements(tuple(judgements), counted, lost, len(votes_by_query) - len(judgements))
 
 
 def judgements_from_store(store: Store) -> VoteJudgements:
-    """The questions that the votes in a store come to."""
+    """The judgements from all votes in a store."""
     voted = read_votes(store)
     known = store.files.chunks_by_id(sorted({each.vote.chunk_id for each in voted}))
     return judgements_from_votes(voted, known.keys())
@@ -100,23 +100,23 @@ def export_rows(
     secrets: Collection[str] = (),
     with_queries: bool = True,
 ) -> Iterator[dict[str, Any]]:
-    """Rows to hand on: without notes, context and names, and without any text that holds a secret.
+    """Rows for export: without notes, context and names, and without any text that contains a secret.
 
-    `events` are looked through for votes that came with a search and speak of its whole answer.
+    `events` are searched for votes that came with a search request and apply to its whole answer.
     """
     names = _Pseudonyms("voter")
     queries = _Pseudonyms("query")
 
     def row(source: str, event: SearchEvent | None, voter: str | None, facts: Mapping[str, Any]) -> dict[str, Any]:
-        shown: dict[str, Any] = {"source": source, **facts, "voter": names.of(voter) if voter is not None else None}
+        fields: dict[str, Any] = {"source": source, **facts, "voter": names.of(voter) if voter is not None else None}
         if event is not None:
-            shown |= {
+            fields |= {
                 "query_id": queries.of(event.query),
                 "query": event.query if with_queries else REDACTED,
                 "rank": event.rank,
                 **{key: event.body.get(key) for key in _EXPORTED_FIELDS},
             }
-        return {key: _redacted(value, secrets) for key, value in shown.items()}
+        return {key: _redacted(value, secrets) for key, value in fields.items()}
 
     for each in voted:
         vote = each.vote
@@ -129,20 +129,20 @@ def export_rows(
         }
         yield row(SOURCE_MANUAL, each.event, vote.caller, facts)
     for event in events:
-        said = event.body.get("context", {}).get("feedback")
-        if isinstance(said, dict) and said.get("vote") is not None:
+        feedback = event.body.get("context", {}).get("feedback")
+        if isinstance(feedback, dict) and feedback.get("vote") is not None:
             facts = {
                 "request_id": event.request_id,
                 "chunk_id": event.chunk_id,
                 "timestamp": event.timestamp,
-                "vote": said["vote"],
-                "has_note": bool(said.get("note")),
+                "vote": feedback["vote"],
+                "has_note": bool(feedback.get("note")),
             }
             yield row(SOURCE_SEARCH, event, None, facts)
 
 
 class _Pseudonyms:
-    """Names that tell apart and tell nothing else."""
+    """Replaces each name by a number."""
 
     def __init__(self, kind: str) -> None:
         self._kind = kind

@@ -1,4 +1,4 @@
-"""The filters of a request: checked, brought into one form, and made a condition of the store."""
+"""Validates the filters of a request and converts them to a filter of the store."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SECONDS_A_DAY: Final = 86_400.0
 
 @dataclass(frozen=True, slots=True)
 class ParsedFilters:
-    """What may be found, and the same as the response repeats it."""
+    """The filter for the store, and the filters as the response repeats them."""
 
     where: ChunkFilter = field(default_factory=ChunkFilter)
     applied: Mapping[str, Any] = field(default_factory=dict)
@@ -35,9 +35,9 @@ def parse_filters(
     kind: str | Sequence[str] | None = None,
     lang: str | Sequence[str] | None = None,
 ) -> ParsedFilters:
-    """Read the filters of a request. The shortcuts `symbol`, `kind` and `lang` stand behind what the filters name.
+    """Parse the filters of a request. The shortcuts `symbol`, `kind` and `lang` are appended to the filters.
 
-    Keys that are not known are passed over, and so is null. Anything else that is wrong is an InvalidRequest.
+    Unknown keys and null values are ignored. Any other mistake raises InvalidRequest.
     """
     if raw is not None and not isinstance(raw, Mapping):
         raise InvalidRequest("filters must be an object.")
@@ -49,7 +49,7 @@ def parse_filters(
     languages = _one_of(
         "symbol_languages", [*_texts(raw, "symbol_languages"), *_shortcut("lang", lang)], SYMBOL_LANGUAGES
     )
-    updated_after = _moment(raw.get("updated_after"))
+    updated_after = _timestamp(raw.get("updated_after"))
     max_age_days = _days(raw.get("max_age_days"))
     cutoffs = [updated_after] if updated_after is not None else []
     if max_age_days is not None:
@@ -82,7 +82,7 @@ def _texts(raw: Mapping[str, Any], name: str) -> list[str]:
     if not isinstance(value, (list, tuple)) or not all(isinstance(one, str) for one in value):
         raise InvalidRequest(f"filters.{name} must be an array of strings.")
     if len(value) > MAX_VALUES:
-        raise InvalidRequest(f"filters.{name} may hold at most {MAX_VALUES} values.")
+        raise InvalidRequest(f"filters.{name} can have at most {MAX_VALUES} values.")
     return _distinct(one.strip() for one in value)
 
 
@@ -90,22 +90,22 @@ def _texts(raw: Mapping[str, Any], name: str) -> list[str]:
 ##% The arguments `symbol`, `kind` and `lang` MUST add to the filters, as one value, several values separated by
 ##% commas, or a list.
 def _shortcut(name: str, value: str | Sequence[str] | None) -> list[str]:
-    """The values of a shortcut: one string, several with commas between them, or an array of either."""
+    """The values of a shortcut: a string, several separated by commas, or an array of such strings."""
     if value is None:
         return []
-    listed = [value] if isinstance(value, str) else list(value)
-    if not all(isinstance(one, str) for one in listed):
+    items = [value] if isinstance(value, str) else list(value)
+    if not all(isinstance(item, str) for item in items):
         raise InvalidRequest(f"{name} must be a string or an array of strings.")
-    return _distinct(part.strip() for one in listed for part in one.split(","))
+    return _distinct(part.strip() for item in items for part in item.split(","))
 
 
 def _distinct(values: Iterable[str]) -> list[str]:
-    """Values without repetition, whatever their case; the first form stays."""
-    by_form: dict[str, str] = {}
+    """Values without duplicates, ignoring case; the first spelling is kept."""
+    by_lower_case: dict[str, str] = {}
     for value in values:
         if value:
-            by_form.setdefault(value.casefold(), value)
-    return list(by_form.values())
+            by_lower_case.setdefault(value.casefold(), value)
+    return list(by_lower_case.values())
 
 
 def _one_of(name: str, values: Iterable[str], allowed: Sequence[str]) -> tuple[str, ...]:
@@ -113,20 +113,20 @@ def _one_of(name: str, values: Iterable[str], allowed: Sequence[str]) -> tuple[s
     wrong = [value for value in lowered if value not in allowed]
     if wrong:
         raise InvalidRequest(
-            f"filters.{name} does not know {', '.join(repr(value[:40]) for value in wrong[:5])}.",
+            f"filters.{name} has unknown values: {', '.join(repr(value[:40]) for value in wrong[:5])}.",
             hint=f"Use {', '.join(allowed)}.",
         )
     return lowered
 
 
-def _moment(value: object) -> float | None:
+def _timestamp(value: object) -> float | None:
     if value is None:
         return None
     if not isinstance(value, str):
         raise InvalidRequest("filters.updated_after must be a time such as 2024-01-01T00:00:00Z.")
     try:
         moment = datetime.fromisoformat(value.strip())
-        # A time without a zone is meant in UTC.
+        # A time without a zone is UTC.
         return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC).timestamp()
     except (ValueError, OverflowError) as error:
         raise InvalidRequest("filters.updated_after must be a time such as 2024-01-01T00:00:00Z.") from error
@@ -136,5 +136,5 @@ def _days(value: object) -> int | None:
     if value is None:
         return None
     if not isinstance(value, int) or isinstance(value, bool) or not 0 < value <= 1_000_000:
-        raise InvalidRequest("filters.max_age_days must be a whole number over 0.")
+        raise InvalidRequest("filters.max_age_days must be a whole number above 0.")
     return value

@@ -1,4 +1,4 @@
-"""Two lists of hits made into one: a weighted sum of their scores, each brought to the span from 0 to 1."""
+"""Merges lexical and semantic hits: a weighted sum of their scores, each scaled to the range 0 to 1."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from operator import itemgetter
 
 @dataclass(frozen=True, slots=True)
 class FusedHit:
-    """A chunk that at least one list holds."""
+    """A chunk from at least one of the two lists."""
 
     number: int
     lexical: float
-    """BM25 brought to the span from 0 to 1."""
+    """BM25 scaled to the range 0 to 1."""
     cosine: float | None
-    """As it was found; None where there is no vector."""
+    """Unscaled; None if the chunk has no embedding."""
     lexical_share: float
     vector_share: float
-    """What each half adds to the score: its place between 0 and 1 times the weight."""
+    """What each list adds to the score: the scaled score times the weight."""
 
     @property
     def score(self) -> float:
@@ -35,35 +35,35 @@ def fuse(
     vector_weight: float,
     first: int | None = None,
 ) -> list[FusedHit]:
-    """The union of both lists, best first, or only the `first` of it.
+    """The union of both lists, best first; only the `first` hits if given.
 
-    Where one half knows nothing of a chunk's place, the other stands in for it. A chunk without a vector is judged by its words
-    alone, and so is every chunk by its vector when no words were found. A chunk that only the lexical list lacks has the
-    lexical score 0: it is there to be found, and was not.
+    A chunk without an embedding gets both weights on its lexical score. If lexical search found nothing, every chunk
+    gets both weights on its semantic score. Otherwise a chunk that only the lexical list lacks has the lexical score
+    0: lexical search could have found it, and did not.
     """
     numbers = sorted(lexical.keys() | cosines.keys())
-    words = _to_unit([lexical.get(number, 0.0) for number in numbers])
-    meanings = dict(zip(cosines, _to_unit(list(cosines.values())), strict=True))
+    lexical_scores = _scale_to_unit([lexical.get(number, 0.0) for number in numbers])
+    vector_scores = dict(zip(cosines, _scale_to_unit(list(cosines.values())), strict=True))
     ranked: list[tuple[float, int, float, float, float]] = []
-    for number, word in zip(numbers, words, strict=True):
-        meaning = meanings.get(number)
-        if meaning is None:
-            by_word, by_meaning = (lexical_weight + vector_weight) * word, 0.0
+    for number, lexical_score in zip(numbers, lexical_scores, strict=True):
+        vector_score = vector_scores.get(number)
+        if vector_score is None:
+            lexical_share, vector_share = (lexical_weight + vector_weight) * lexical_score, 0.0
         elif not lexical:
-            by_word, by_meaning = 0.0, (lexical_weight + vector_weight) * meaning
+            lexical_share, vector_share = 0.0, (lexical_weight + vector_weight) * vector_score
         else:
-            by_word, by_meaning = lexical_weight * word, vector_weight * meaning
-        ranked.append((-(by_word + by_meaning), number, word, by_word, by_meaning))
-    # Numbers rise already, and sorting leaves what is equal in its order.
+            lexical_share, vector_share = lexical_weight * lexical_score, vector_weight * vector_score
+        ranked.append((-(lexical_share + vector_share), number, lexical_score, lexical_share, vector_share))
+    # The sort is stable, so equal scores stay in the order of their numbers.
     ranked.sort(key=itemgetter(0))
     return [
-        FusedHit(number, word, cosines.get(number), by_word, by_meaning)
-        for _, number, word, by_word, by_meaning in ranked[:first]
+        FusedHit(number, lexical_score, cosines.get(number), lexical_share, vector_share)
+        for _, number, lexical_score, lexical_share, vector_share in ranked[:first]
     ]
 
 
-def _to_unit(scores: list[float]) -> list[float]:
-    """Scores between 0 and 1 in the same order. Where all are alike, each is 1 if it is anything at all."""
+def _scale_to_unit(scores: list[float]) -> list[float]:
+    """Scores scaled to the range 0 to 1. If all are equal, each becomes 1, or 0 if it is not positive."""
     if not scores:
         return []
     low, high = min(scores), max(scores)

@@ -1,7 +1,7 @@
-"""Questions about the graph: one node with its neighbours, a subsystem with what surrounds it, nodes by a word.
+"""Queries on the graph: a node with its neighbours, a subsystem with its surroundings, nodes by name.
 
-The walk is the same over every store. It goes level by level, sees each node once by its shortest path, and stops at a
-bound that it tells of. It goes by numbers; names and properties are read for the page that is shown.
+The walk around a subsystem is a breadth-first search. It reaches each node once, by a shortest path, and reports when
+it stopped at its limit. It works with node numbers; names and properties are read only for the returned page.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _WALKED_EDGES = (
     "BELONGS_TO", "DESCRIBES", "VALIDATES", "DEPENDS_ON", "IMPLEMENTS", "EMITS", "DECLARES", "DECLARES_SYMBOL",
     "EXERCISES", "IMPORTS", "CALLS", "CITES", "TESTS", "LINKS_TO", "PART_OF",
 )  # fmt: skip
-"""All but HAS_CHUNK: the pieces of a file are not its neighbours."""
+"""All types but HAS_CHUNK: the chunks of a file are not its neighbours."""
 _LABEL_SCORES: dict[Label, float] = {
     "Subsystem": 0.95,
     "DesignDoc": 0.85,
@@ -56,13 +56,13 @@ _CONNECTING_EDGES = {
     "IntegrationMessage": ("IMPLEMENTS",),
     "TelemetryChannel": ("EMITS",),
 }
-"""Edges without which a node counts as an orphan; for files those that lead to a subsystem."""
+"""A node with none of these edges is an orphan. For files these are the edges to a subsystem."""
 _SNIPPETS = ("description", "text", "title", "qualified_name", "path", "name")
 
 
 @dataclass(frozen=True, slots=True)
 class Relationship:
-    """An edge as it is seen from one of its ends."""
+    """An edge as seen from one of its ends."""
 
     type: str
     direction: EdgeDirection
@@ -71,7 +71,7 @@ class Relationship:
 
 @dataclass(frozen=True, slots=True)
 class Neighbourhood:
-    """A node and what it is connected with; `total` counts also what was left out."""
+    """A node and its relationships; `total` also counts those left out."""
 
     node: Node
     relationships: tuple[Relationship, ...]
@@ -80,7 +80,7 @@ class Neighbourhood:
 
 @dataclass(frozen=True, slots=True)
 class PathEdge:
-    """One edge on a path, as it was walked."""
+    """One edge of a path, in the direction of the walk."""
 
     type: str
     direction: EdgeDirection
@@ -90,7 +90,7 @@ class PathEdge:
 
 @dataclass(frozen=True, slots=True)
 class RelatedNode:
-    """A node that was reached, and how."""
+    """A reached node and the path to it."""
 
     target: Node
     path: tuple[PathEdge, ...]
@@ -102,7 +102,7 @@ class RelatedNode:
 
 @dataclass(frozen=True, slots=True)
 class SubsystemPage:
-    """A subsystem with one page of what surrounds it, and its artifacts."""
+    """A subsystem with one page of related nodes, and its artifacts."""
 
     subsystem: Node
     related: tuple[RelatedNode, ...]
@@ -110,12 +110,12 @@ class SubsystemPage:
     cursor: str | None
     artifacts: tuple[Node, ...]
     bounded: bool
-    """Whether the walk stopped at its bound, so that `total` is only a lower one."""
+    """Whether the walk stopped at its limit, so there may be more nodes than `total`."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Level:
-    """The nodes at one distance by number, and every step that leads to them from the distance before."""
+    """The numbers of the nodes at one distance, and the edges to them from the previous level."""
 
     reached: AbstractSet[int]
     steps: NumberedEdges
@@ -123,7 +123,7 @@ class _Level:
 
 @dataclass(frozen=True, slots=True)
 class _Traversal:
-    """What was reached, the nearest first."""
+    """The reached nodes, nearest first."""
 
     levels: Sequence[_Level]
     bounded: bool
@@ -135,7 +135,7 @@ class _Traversal:
 
 @dataclass(frozen=True, slots=True)
 class FoundNode:
-    """A node that a word was found in."""
+    """A node that matches a search term."""
 
     node: Node
     score: float
@@ -143,7 +143,7 @@ class FoundNode:
 
 
 class GraphService:
-    """Answers about the graph of one store."""
+    """Queries on the graph of one store."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -151,21 +151,21 @@ class GraphService:
     ##= docs/spec/knowledge.md#km-graph-node
     ##% An unknown node MUST be refused with `not_found` and a hint that names similar ones.
     def resolve(self, node_id: str) -> Node:
-        """The node with that id. A key in another case will do where only one node has it."""
+        """The node with this id. The case of the key is ignored if only one node matches then."""
         name = parse_node_id(node_id)
         labels, key = name.labels, name.key
         for label in labels:
             if (node := self._store.graph.node(f"{label}:{key}")) is not None:
                 return node
-        loose = [node for label in labels for node in self._store.graph.nodes_keyed(label, key)]
-        if len(loose) == 1:
-            return loose[0]
-        if loose:
-            names = ", ".join(node.id for node in loose[:5])
-            raise InvalidIdentifier("Several nodes have this id when case is not regarded.", hint=f"Give one: {names}.")
-        near = self._store.graph.find_nodes(key.rpartition("/")[2], labels, 3)
-        hint = f"Near: {', '.join(node.id for node in near)}." if near else "Find ids with km-graph-search."
-        raise NotFound(f"No node {_short(node_id)}.", hint=hint)
+        ignoring_case = [node for label in labels for node in self._store.graph.nodes_keyed(label, key)]
+        if len(ignoring_case) == 1:
+            return ignoring_case[0]
+        if ignoring_case:
+            names = ", ".join(node.id for node in ignoring_case[:5])
+            raise InvalidIdentifier("Several nodes have this id if case is ignored.", hint=f"Use one of: {names}.")
+        similar = self._store.graph.find_nodes(key.rpartition("/")[2], labels, 3)
+        hint = f"Similar: {', '.join(node.id for node in similar)}." if similar else "Find ids with km-graph-search."
+        raise NotFound(f"There is no node {_short(node_id)}.", hint=hint)
 
     def node(self, node_id: str, relationships: Relationships, limit: int) -> Neighbourhood:
         """A node and up to `limit` of its relationships."""
@@ -180,10 +180,10 @@ class GraphService:
         ends = [(edge, *_seen_from(node.id, edge)) for edge in edges]
         ends.sort(key=lambda end: (end[0].type, end[1], end[2]))
         targets = self._store.graph.nodes(other for _, _, other in ends[:limit])
-        seen = tuple(
+        found = tuple(
             Relationship(edge.type, way, targets.get(other) or placeholder(other)) for edge, way, other in ends[:limit]
         )
-        return Neighbourhood(node, seen, total)
+        return Neighbourhood(node, found, total)
 
     ##= docs/spec/knowledge.md#km-graph-subsystem
     ##% Related nodes MUST be paged by `cursor`, each returned once, with their `total`.
@@ -192,7 +192,7 @@ class GraphService:
     def subsystem(
         self, name: str, *, depth: int, limit: int, cursor: str | None, include_artifacts: bool
     ) -> SubsystemPage:
-        """A subsystem, what surrounds it up to `depth` hops (a page of it), and its artifacts."""
+        """A subsystem, a page of the nodes within `depth` hops, and its artifacts."""
         root = self._subsystem_node(name)
         with self._store.snapshot():
             walk = self._walk(root.id, max(1, min(depth, MAX_DEPTH)))
@@ -209,22 +209,22 @@ class GraphService:
         )
 
     def artifacts_of(self, subsystem_id: str) -> tuple[Node, ...]:
-        """The files of a subsystem, by path."""
+        """The files of a subsystem, sorted by path."""
         edges = self._store.graph.expand([subsystem_id], ARTIFACT_EDGES, "incoming", MAX_NEIGHBOURS)
         found = self._store.graph.nodes({edge.source for edge in edges})
         return tuple(sorted(found.values(), key=lambda node: node.key)[:MAX_ARTIFACTS])
 
     def search(self, term: str, limit: int) -> tuple[FoundNode, ...]:
-        """Nodes whose key or name holds the term, the most telling labels first. A blank term finds nothing."""
+        """Nodes whose key or name contains the term, ordered by label. A blank term finds nothing."""
         if not term.strip():
             return ()
         found = self._store.graph.find_nodes(term.strip(), tuple(_LABEL_SCORES), limit)
         return tuple(FoundNode(node, _LABEL_SCORES[node.label], _snippet(node)) for node in found)
 
     def orphans(self, label: str, limit: int, cursor: str | None) -> tuple[tuple[Node, ...], str | None]:
-        """A page of nodes of a label that no artifact edge connects, and the cursor of the next page."""
+        """A page of the unconnected nodes of a label, and the cursor of the next page."""
         if label not in LABELS:
-            raise InvalidRequest(f"No label {_short(label)}.", hint=f"Labels: {', '.join(LABELS)}.")
+            raise InvalidRequest(f"There is no label {_short(label)}.", hint=f"Labels: {', '.join(LABELS)}.")
         after = decode_text(cursor) if cursor else None
         found = self._store.graph.unconnected(label, _CONNECTING_EDGES.get(label, ARTIFACT_EDGES), after, limit + 1)
         more = len(found) > limit
@@ -233,20 +233,20 @@ class GraphService:
     ##= docs/spec/knowledge.md#other-query-tools
     ##% The tool `km-graph-tests-of` MUST list the test files that exercise a symbol.
     def tests_of(self, symbol_id: str) -> tuple[Node, tuple[Node, ...]]:
-        """A symbol and the test files that exercise it, by path."""
+        """A symbol and the test files that exercise it, sorted by path."""
         symbol = self.resolve(symbol_id if symbol_id.startswith("Symbol:") else f"Symbol:{symbol_id}")
         edges = self._store.graph.expand([symbol.id], ("EXERCISES",), "incoming", MAX_NEIGHBOURS)
         tests = self._store.graph.nodes({edge.source for edge in edges})
         return symbol, tuple(sorted(tests.values(), key=lambda node: node.key))
 
     def walk(self, root: str, depth: int) -> tuple[list[RelatedNode], bool]:
-        """Every node within `depth` hops by its shortest path, the nearest first; whether the bound cut it short."""
+        """Every node within `depth` hops with a shortest path, nearest first; and whether the walk hit its limit."""
         with self._store.snapshot():
             walk = self._walk(root, depth)
             return list(self._page(walk, 0, walk.total)), walk.bounded
 
     def _walk(self, root: str, depth: int) -> _Traversal:
-        """Every node within `depth` hops, in either direction, up to a bound. Names are left to who shows some of them."""
+        """Every node within `depth` hops in either direction, up to MAX_WALKED. Reads numbers only, no names."""
         start = self._store.graph.node_number(root)
         seen = {start}
         frontier = {start} if start is not None else set()
@@ -255,17 +255,18 @@ class GraphService:
         while frontier and len(levels) < depth and not bounded:
             steps = self._store.graph.numbered_edges(list(frontier), _WALKED_EDGES, MAX_NEIGHBOURS)
             reached = {far for rows in (steps.outgoing, steps.incoming) for _, _, far in rows} - seen
-            room = MAX_WALKED + 1 - len(seen)
-            if len(reached) > room:
+            remaining = MAX_WALKED + 1 - len(seen)
+            if len(reached) > remaining:
                 bounded = True
-                reached = set(list(dict.fromkeys(far for _, _, far in self._sorted_edges(steps, reached)))[:room])
+                ordered_numbers = dict.fromkeys(far for _, _, far in self._sorted_edges(steps, reached))
+                reached = set(list(ordered_numbers)[:remaining])
             levels.append(_Level(reached, steps))
             seen |= reached
             frontier = reached
         return _Traversal(levels, bounded)
 
     def _sorted_edges(self, steps: NumberedEdges, wanted: AbstractSet[int]) -> list[tuple[PathEdge, int, int]]:
-        """The steps to these nodes, with the numbers of their ends, in an order that does not depend on the index's history."""
+        """The edges to these nodes with the numbers of their ends, in an order independent of the index's history."""
         chosen = [(*row, "OUT") for row in steps.outgoing if row[2] in wanted]
         chosen += [(*row, "IN") for row in steps.incoming if row[2] in wanted]
         nodes = self._store.graph.nodes_numbered({end for near, _, far, _ in chosen for end in (near, far)})
@@ -274,25 +275,25 @@ class GraphService:
             (PathEdge(steps.types[kind], cast("EdgeDirection", way), ids[near], ids[far]), near, far)
             for near, kind, far, way in chosen
         ]
-        return sorted(named, key=lambda one: (one[0].source, one[0].type, one[0].direction, one[0].target))
+        return sorted(named, key=lambda item: (item[0].source, item[0].type, item[0].direction, item[0].target))
 
     ##= docs/spec/knowledge.md#km-graph-subsystem
     ##% Each related node MUST include its number of hops and a shortest path to it.
     def _page(self, walk: _Traversal, start: int, limit: int) -> tuple[RelatedNode, ...]:
-        """One page of what a walk reached: the nearest first, those of one distance by title."""
-        shown: list[RelatedNode] = []
+        """One page of the reached nodes, nearest first, then by title."""
+        page: list[RelatedNode] = []
         for hops, level in enumerate(walk.levels):
-            if start < len(level.reached) and len(shown) < limit:
+            if start < len(level.reached) and len(page) < limit:
                 nodes = self._store.graph.nodes_numbered(level.reached)
                 ordered = sorted(nodes.items(), key=lambda item: (_title(item[1]), item[1].id))
-                chosen = dict(ordered[start : start + limit - len(shown)])
+                chosen = dict(ordered[start : start + limit - len(page)])
                 paths = self._paths(walk, hops, chosen.keys())
-                shown += [RelatedNode(node, paths[number]) for number, node in chosen.items()]
+                page += [RelatedNode(node, paths[number]) for number, node in chosen.items()]
             start = max(0, start - len(level.reached))
-        return tuple(shown)
+        return tuple(page)
 
     def _paths(self, walk: _Traversal, hops: int, numbers: AbstractSet[int]) -> dict[int, tuple[PathEdge, ...]]:
-        """How each of these nodes was reached, by the first of its shortest paths."""
+        """The first shortest path to each of these nodes."""
         last: dict[int, tuple[PathEdge, int]] = {}
         for step, near, far in self._sorted_edges(walk.levels[hops].steps, numbers):
             last.setdefault(far, (step, near))
@@ -308,7 +309,7 @@ class GraphService:
 
 
 def placeholder(node_id: str) -> Node:
-    """A node that an edge names and nobody states."""
+    """A node for an edge whose end is not in the store."""
     name = parse_node_id(node_id)
     return Node(name.labels[0], name.key)
 
@@ -318,7 +319,7 @@ def encode_offset(offset: int) -> str:
 
 
 def decode_offset(cursor: str | None) -> int:
-    """The offset in a cursor; one that is not a cursor starts over."""
+    """The offset in a cursor; 0 if the cursor is invalid."""
     text = decode_text(cursor) if cursor else ""
     return int(text) if text is not None and text.isascii() and text.isdigit() and len(text) < 10 else 0
 

@@ -1,7 +1,7 @@
-"""What the graph knows about results: their node, its neighbours, their subsystems, and what stands beside them.
+"""Graph context of results: their node, its neighbours, their subsystems and related artifacts.
 
-All results are looked up together, a handful of questions to the store for each group of them, and never one for each. What
-was found is cached as long as the index stays as it is. It does not depend on which results were looked up together.
+Results are read in batches, with a handful of store queries per batch. Contexts are cached until the index changes. A
+context does not depend on the other results of its batch.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from contextive.store.values import AsOf, RankableChunk
 MAX_RELATIONSHIPS: Final = 10
 MAX_RELATED: Final = 10
 BATCH_SIZE: Final = 10
-"""Results that are looked up together; the time budget is looked at between two groups."""
+"""Results read together; the time budget is checked between batches."""
 MAX_CACHED_CONTEXTS: Final = 1_000
-"""The contexts that are cached, some kilobytes each."""
+"""Some kilobytes each."""
 _MEMBERSHIP: Final = ("BELONGS_TO", "DESCRIBES", "VALIDATES")
-# A file's chunks and symbols are in the answer already; its neighbours are what the answer lacks.
-_SHOWN_TYPES: Final = tuple(kind for kind in EDGE_TYPES if kind not in ("HAS_CHUNK", "DECLARES_SYMBOL"))
+# The answer already has the chunks and symbols of a file.
+_CONTEXT_EDGES: Final = tuple(kind for kind in EDGE_TYPES if kind not in ("HAS_CHUNK", "DECLARES_SYMBOL"))
 _ORDER: Final = {kind: at for at, kind in enumerate((*_MEMBERSHIP, *(k for k in EDGE_TYPES if k not in _MEMBERSHIP)))}
 
 
 @dataclass(frozen=True, slots=True)
 class Relationship:
-    """An edge at a result's node. The direction is OUT when the other node is the edge's end."""
+    """An edge at the node of a result. The direction is OUT if the edge leads away from it."""
 
     type: str
     direction: str
@@ -39,7 +39,7 @@ class Relationship:
 
 @dataclass(frozen=True, slots=True)
 class RelatedArtifact:
-    """A document or test that stands beside a result because it describes or validates the same subsystem."""
+    """A document or test that describes or validates the subsystem of a result."""
 
     id: str
     relationship: str
@@ -47,7 +47,7 @@ class RelatedArtifact:
 
 @dataclass(frozen=True, slots=True)
 class GraphContext:
-    """What the graph knows about one result."""
+    """The graph context of one result."""
 
     primary_node: Node
     relationships: tuple[Relationship, ...] = ()
@@ -59,31 +59,31 @@ class GraphContext:
 
 @dataclass(frozen=True, slots=True)
 class GraphContexts:
-    """The contexts by chunk number, and whether time ran out before all were made."""
+    """Contexts by chunk number, and whether the time budget ended before all were read."""
 
     by_number: Mapping[int, GraphContext]
     ran_out_of_time: bool = False
     seconds: float = 0.0
     cached: int = 0
-    """How many files were known from an earlier search."""
+    """How many files were found in the cache."""
     read: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class _ContextCache:
-    """What was read of one state of the index."""
+    """Data read from one state of the index."""
 
     as_of: AsOf
     contexts: dict[str, GraphContext] = field(default_factory=dict)
-    """By the id of a file's node."""
+    """By node id of the file."""
     subsystem_edges: dict[str, tuple[Edge, ...]] = field(default_factory=dict)
-    """Edges by the id of a subsystem. There are few subsystems, and each has many files to choose from."""
+    """By subsystem id. There are few subsystems, each shared by many files."""
     neighbours: dict[str, Node] = field(default_factory=dict)
-    """Nodes by id. Many files lead to the same few."""
+    """By node id. Many files have the same few neighbours."""
 
 
 class GraphContextReader:
-    """Reads graph contexts. It may be used by several threads at once."""
+    """Reads graph contexts. Thread-safe."""
 
     def __init__(self, store: Store, clock: Callable[[], float] = time.monotonic) -> None:
         self._store = store
@@ -91,7 +91,7 @@ class GraphContextReader:
         self._cache: _ContextCache | None = None
 
     def nodes(self, node_ids: Iterable[str], as_of: AsOf) -> Mapping[str, Node]:
-        """Nodes that are asked for again and again, such as subsystems."""
+        """Nodes that are needed again and again, such as subsystems; cached."""
         cache = self._cache
         known = cache.neighbours if cache is not None and cache.as_of == as_of else {}
         return self._nodes(node_ids, known)
@@ -100,7 +100,7 @@ class GraphContextReader:
         found: dict[str, Node] = {}
         unknown: list[str] = []
         for node_id in node_ids:
-            # Looked up once: another thread may empty the cache at any time.
+            # A single lookup: another thread may clear the cache at any time.
             if (node := known.get(node_id)) is not None:
                 found[node_id] = node
             else:
@@ -112,13 +112,13 @@ class GraphContextReader:
         return found
 
     def read(self, rows: Sequence[RankableChunk], as_of: AsOf, *, budget_ms: int) -> GraphContexts:
-        """The graph context of each result whose file has a node, as far as the time budget reaches."""
+        """The graph context of each result whose file has a node, until the time budget is used up."""
         started = self._clock()
         end = started + budget_ms / 1000
         cache = self._cache
         if cache is None or cache.as_of != as_of:
             cache = _ContextCache(as_of)
-        made: dict[int, GraphContext] = {}
+        contexts: dict[int, GraphContext] = {}
         cached = read = 0
         ran_out = False
         for at in range(0, len(rows), BATCH_SIZE):
@@ -131,14 +131,14 @@ class GraphContextReader:
             read += len(missing)
             cached += len(set(ids.values())) - len(missing)
             found = self._read_batch(missing, cache) if missing else {}
-            made |= {
+            contexts |= {
                 number: context
                 for number, node_id in ids.items()
                 if (context := found.get(node_id) or known.get(node_id)) is not None
             }
             known |= found
         self._save_cache(cache)
-        return GraphContexts(made, ran_out, self._clock() - started, cached, read)
+        return GraphContexts(contexts, ran_out, self._clock() - started, cached, read)
 
     def _save_cache(self, cache: _ContextCache) -> None:
         if cache is not self._cache and self._store.as_of() != cache.as_of:
@@ -151,14 +151,12 @@ class GraphContextReader:
 
     def _read_batch(self, ids: Sequence[str], cache: _ContextCache) -> dict[str, GraphContext]:
         subsystem_edges = cache.subsystem_edges
-        primary, edges = self._store.graph.nodes_with_edges(ids, _SHOWN_TYPES, MAX_RELATIONSHIPS)
+        primary, edges = self._store.graph.nodes_with_edges(ids, _CONTEXT_EDGES, MAX_RELATIONSHIPS)
         at_node = _by_node(edges, primary, MAX_RELATIONSHIPS)
         subsystems = {other for edge in edges for other in (edge.source, edge.target) if _is_subsystem(other)}
         if unknown := sorted(subsystems - subsystem_edges.keys()):
-            around = self._store.graph.expand(
-                unknown, ("DESCRIBES", "VALIDATES", "DEPENDS_ON"), "both", MAX_RELATED + 1
-            )
-            at_subsystem = _by_node(around, unknown, MAX_RELATED + 1)
+            found = self._store.graph.expand(unknown, ("DESCRIBES", "VALIDATES", "DEPENDS_ON"), "both", MAX_RELATED + 1)
+            at_subsystem = _by_node(found, unknown, MAX_RELATED + 1)
             subsystem_edges |= {name: tuple(at_subsystem.get(name, ())) for name in unknown}
         others = {end for edge in edges for end in (edge.source, edge.target)} - primary.keys()
         nodes = {**primary, **self._nodes(others, cache.neighbours)}
@@ -168,12 +166,12 @@ class GraphContextReader:
             subsystem_ids = [
                 _other(edge, node_id) for edge in own if edge.type in _MEMBERSHIP and _is_subsystem(edge.target)
             ]
-            beside = [edge for subsystem_id in subsystem_ids for edge in subsystem_edges[subsystem_id]]
+            shared = [edge for subsystem_id in subsystem_ids for edge in subsystem_edges[subsystem_id]]
             contexts[node_id] = GraphContext(
                 primary_node=node,
                 relationships=_relationships(node_id, own, nodes),
-                neighbor_subsystems=_subsystem_names(node_id, own, beside, nodes),
-                related_artifacts=_related(node_id, own, beside),
+                neighbor_subsystems=_subsystem_names(node_id, own, shared, nodes),
+                related_artifacts=_related(node_id, own, shared),
                 path_depth=1 if subsystem_ids else None,
             )
         return contexts
@@ -184,7 +182,10 @@ def _node_id(row: RankableChunk) -> str:
 
 
 def _by_node(edges: Sequence[Edge], node_ids: Iterable[str], limit: int) -> dict[str, list[Edge]]:
-    """The edges at each node, of each direction the first by type and other end: others brought more of them along."""
+    """The edges at each node, in each direction at most `limit`, ordered by type and other end.
+
+    A node can have more edges than the limit because its neighbours in the batch brought some of them.
+    """
     wanted = frozenset(node_ids)
     found: dict[str, list[Edge]] = {}
     outgoing: dict[str, int] = {}
@@ -213,20 +214,23 @@ def _by_type_and_source(edge: Edge) -> tuple[str, str]:
 
 def _relationships(node_id: str, edges: Sequence[Edge], nodes: Mapping[str, Node]) -> tuple[Relationship, ...]:
     ordered = sorted(edges, key=lambda edge: (_ORDER[edge.type], edge.source, edge.target))
-    shown = [
+    relationships = [
         Relationship(edge.type, "OUT" if edge.source == node_id else "IN", nodes[_other(edge, node_id)])
         for edge in ordered
         if _other(edge, node_id) in nodes
     ]
-    return tuple(shown[:MAX_RELATIONSHIPS])
+    return tuple(relationships[:MAX_RELATIONSHIPS])
 
 
 def _subsystem_names(
-    node_id: str, own: Sequence[Edge], beside: Sequence[Edge], nodes: Mapping[str, Node]
+    node_id: str, own: Sequence[Edge], shared: Sequence[Edge], nodes: Mapping[str, Node]
 ) -> tuple[str, ...]:
-    """The subsystems at a file and around its own, and those of the files that it leads to."""
+    """The subsystems of a file, those they depend on or are used by, and those of the files it leads to.
+
+    `own` are the edges of the file, `shared` those of its subsystems.
+    """
     near = [end for edge in own for end in (edge.source, edge.target)]
-    near += [end for edge in beside if edge.type == "DEPENDS_ON" for end in (edge.source, edge.target)]
+    near += [end for edge in shared if edge.type == "DEPENDS_ON" for end in (edge.source, edge.target)]
     names = {end.partition(":")[2] for end in near if _is_subsystem(end)}
     for edge in own:
         if edge.source == node_id and edge.target in nodes:
@@ -235,10 +239,10 @@ def _subsystem_names(
     return tuple(sorted(names))
 
 
-def _related(node_id: str, own: Sequence[Edge], beside: Sequence[Edge]) -> tuple[RelatedArtifact, ...]:
-    """Whoever describes or validates this file's subsystem, and whatever this file itself describes or validates."""
+def _related(node_id: str, own: Sequence[Edge], shared: Sequence[Edge]) -> tuple[RelatedArtifact, ...]:
+    """Artifacts that describe or validate the subsystem of a file, or that the file itself describes or validates."""
     found: dict[str, str] = {}
-    for edge in (*own, *beside):
+    for edge in (*own, *shared):
         if edge.type in ("DESCRIBES", "VALIDATES"):
             for end in (edge.source, edge.target):
                 if end != node_id and not _is_subsystem(end):

@@ -1,6 +1,6 @@
-"""A small typed language for questions about the graph: where to start, which edges to follow, what must hold on the way.
+"""A small typed query language for the graph: where to start, which edges to follow, which conditions to check.
 
-It can only read. Every bound is a count that does not depend on what is asked: nodes looked at, paths kept, seconds, rows.
+It is read-only. Every query has the same limits: nodes visited, paths kept, seconds, rows.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _NEIGHBOURS = 500
 
 @dataclass(frozen=True, slots=True)
 class PropertyCondition:
-    """What a property has to be. `key` and `id` are properties of every node."""
+    """A condition on a property. `key` and `id` are properties of every node."""
 
     property: str
     operator: Operator
@@ -47,13 +47,13 @@ class PropertyCondition:
             case "ne":
                 return bool(found != self.value)
             case "contains":
-                return self._has(found)
+                return self._contains(found)
             case "starts_with":
                 return isinstance(found, str) and found.lower().startswith(str(self.value).lower())
             case "gt" | "lt":
                 return _compare(found, self.value, self.operator)
 
-    def _has(self, found: Any) -> bool:
+    def _contains(self, found: Any) -> bool:
         if isinstance(found, list | tuple):
             return self.value in found
         return isinstance(found, str) and str(self.value).lower() in found.lower()
@@ -61,7 +61,7 @@ class PropertyCondition:
 
 @dataclass(frozen=True, slots=True)
 class Hop:
-    """One edge to follow, and what must hold at its other end."""
+    """The edges to follow in one step, and the conditions on their other end."""
 
     types: tuple[EdgeType, ...] = ()
     direction: Direction = "outgoing"
@@ -71,7 +71,7 @@ class Hop:
 
 @dataclass(frozen=True, slots=True)
 class GraphQuery:
-    """A whole question."""
+    """A complete query."""
 
     label: Label
     key: str | None = None
@@ -83,7 +83,7 @@ class GraphQuery:
 
 @dataclass(frozen=True, slots=True)
 class GraphPath:
-    """Nodes, and between each two of them an edge with the way in which it was followed."""
+    """Nodes, and between each two of them the type and direction of an edge."""
 
     nodes: tuple[Node, ...]
     edges: tuple[tuple[str, Literal["OUT", "IN"]], ...] = ()
@@ -95,14 +95,14 @@ class GraphPath:
 
 @dataclass(frozen=True, slots=True)
 class QueryAnswer:
-    """Paths that fit, and the bound at which looking for more stopped, if one did."""
+    """The matching paths, and the limit that ended the search, if any."""
 
     paths: tuple[GraphPath, ...]
     stopped_by: Literal["limit", "time", "nodes", "paths"] | None
 
 
 class _LimitReached(Exception):
-    """A bound was reached; what was found until then is the answer."""
+    """A limit was reached; the answer is what was found so far."""
 
     def __init__(self, name: Literal["time", "nodes", "paths"]) -> None:
         super().__init__(name)
@@ -114,7 +114,7 @@ class _LimitReached(Exception):
 def run_query(
     store: Store, query: GraphQuery, *, seconds: float = MAX_SECONDS, clock: Callable[[], float] = time.monotonic
 ) -> QueryAnswer:
-    """The paths that a question means, in an order that does not depend on the store."""
+    """The paths that match a query, in an order that does not depend on the store."""
     return _QueryRun(store, query, clock() + seconds, clock).answer()
 
 
@@ -138,8 +138,8 @@ class _QueryRun:
                 if len(found) == self._query.limit:
                     return QueryAnswer(tuple(found), "limit")
                 found.append(path)
-        except _LimitReached as bound:
-            return QueryAnswer(tuple(found), bound.name)
+        except _LimitReached as limit:
+            return QueryAnswer(tuple(found), limit.name)
         return QueryAnswer(tuple(found), None)
 
     def _paths(self) -> Iterator[GraphPath]:
@@ -175,12 +175,12 @@ class _QueryRun:
             self._count_visited(len(part))
             known = self._store.graph.nodes(part)
             nodes |= {target: known.get(target) or placeholder(target) for target in part}
-        fitting = {target for target, node in nodes.items() if _matches(node, hop.label, hop.where)}
+        matching = {target for target, node in nodes.items() if _matches(node, hop.label, hop.where)}
         longer: list[GraphPath] = []
         for path in paths:
             passed = {node.id for node in path.nodes}
             for kind, way, target in sorted(set(leaving[path.end.id])):
-                if target in fitting and target not in passed:
+                if target in matching and target not in passed:
                     if len(longer) >= MAX_PATHS:
                         raise _LimitReached("paths")
                     longer.append(GraphPath((*path.nodes, nodes[target]), (*path.edges, (kind, way))))

@@ -1,7 +1,7 @@
-"""The one index of a project: its store, the runs that fill it, and the questions that it answers.
+"""The index of a project: its store, the runs that fill it, and the services that query it.
 
-Opened when it is first used. `start_watching` hands it to a background thread that indexes at the start and whenever files change; of
-all processes that serve a project, one at a time does so.
+It is opened on first use. `start_watching` starts a background thread that indexes at the start and whenever files
+change. Of all processes that serve a project, one at a time does this.
 """
 
 from __future__ import annotations
@@ -18,13 +18,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from contextive.errors import ContextiveError, ProjectMissing, Unavailable
-from contextive.ingest.settings import RUN_WAIT_SECONDS, IngestRequest, IngestSettings, ReportSettings
+from contextive.ingest.settings import RUN_WAIT_SECONDS, IngestProgress, IngestRequest, IngestSettings, ReportSettings
 from contextive.store.values import STATE_VECTOR_MODEL
 from contextive.workspace.directory_handles import require_project
 from contextive.workspace.shared_refresh import SharedRefresh
 
 if TYPE_CHECKING:
-    from contextive.ingest.indexer import Indexer, IngestProgress, IngestResult, LayerSource
+    from contextive.ingest.indexer import Indexer, IngestResult
+    from contextive.ingest.layer_sources import LayerSource
     from contextive.ingest.parser_pool import ParserPool
     from contextive.ingest.reports import Reporter
     from contextive.search.editor_links import EditorLinks
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from contextive.store.protocol import Store
     from contextive.store.values import AsOf, Repair, Run, StoreCondition
 
-# Every server holds an index, and many never ask it anything: so what it is made of is imported where it is first used.
+# Every server has an index, but many never use it, so its parts are imported on first use.
 
 logger = logging.getLogger(__name__)
 
@@ -50,7 +51,7 @@ _IDLE_SECONDS = 20.0
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingSettings:
-    """What makes the vectors."""
+    """The embedding model and its endpoint."""
 
     model: str = "minilm"
     url: str | None = None
@@ -59,7 +60,7 @@ class EmbeddingSettings:
 
 @dataclass(frozen=True, slots=True)
 class IndexSettings:
-    """Everything that an index is made with."""
+    """All settings of an index."""
 
     root: Path
     state_dir: Path
@@ -69,11 +70,11 @@ class IndexSettings:
     default_profile: str = "manual"
     log_events: int = 10_000
     parser_processes: int = 0
-    """Processes that parse files; none means that this one does, without any limit. A server has at least one."""
+    """Processes that parse files. With 0, this process parses them without limits. A server has at least one."""
 
 
 class Index:
-    """A project's index. Safe to use from many threads."""
+    """The index of a project. Thread-safe."""
 
     def __init__(
         self,
@@ -84,9 +85,9 @@ class Index:
         layers: Callable[[], Sequence[LayerSource]] = lambda: (),
         holder: str = "contextive",
         is_served: bool = False,
-        observer: Observer = lambda _happening: None,
+        observer: Observer = lambda _event: None,
     ) -> None:
-        """`is_served` says that the index is to be kept in step with its files as soon as it is first used."""
+        """With `is_served`, a watcher keeps the index up to date from its first use on."""
         self.settings = settings
         self._is_served = is_served
         self._observer = observer
@@ -95,7 +96,7 @@ class Index:
         self._layers = layers
         self._holder = holder
         self._lock = threading.RLock()
-        """Held while parts are opened or closed, and never during a look at the files."""
+        """Held while parts are opened or closed, never while files are read."""
         self._refresh = SharedRefresh()
         self._store: Store | None = None
         self._graph: GraphService | None = None
@@ -106,9 +107,9 @@ class Index:
         self._idle: threading.Timer | None = None
         self._watcher: IndexWatcher | None = None
         self._was_filled = False
-        """Whether the index was seen with rows: one without any was then removed, and is not a new one."""
+        """Whether the index had rows before: if it is empty now, it was removed and is not new."""
         self.running: tuple[str, int, int] | None = None
-        """Phase, done and total of the run that this process makes just now."""
+        """Phase, done and total of the current run of this process."""
 
     @property
     def store(self) -> Store:
@@ -149,26 +150,28 @@ class Index:
 
     @property
     def embedder(self) -> Callable[[], Embedder] | None:
-        """What makes vectors, loading in the background from the first time it is asked for; None where there are to be none."""
+        """Returns the embedding model, which starts to load in the background; None if embeddings are turned off."""
         with self._lock:
             if self.settings.embedding.model == "none":
                 return None
             if self._embedder is None:
                 from contextive.search.embedding.factory import BackgroundEmbedder, open_embedder
 
-                wanted = self.settings.embedding
-                self._embedder = BackgroundEmbedder(lambda: open_embedder(wanted.model, url=wanted.url, key=wanted.key))
-            # Who keeps no index has one question and can wait; a server answers at once, by words alone if need be.
+                embedding = self.settings.embedding
+                self._embedder = BackgroundEmbedder(
+                    lambda: open_embedder(embedding.model, url=embedding.url, key=embedding.key)
+                )
+            # A server answers at once, if need be with lexical search alone. A single command can wait for the model.
             return self._embedder if self._watcher is not None else partial(self._embedder.wait, _LOAD_WAIT_SECONDS)
 
     def wait_for_model(self, seconds: float) -> None:
-        """Give the model that makes vectors a moment to load. A search says what is the matter when it cannot."""
+        """Wait for the embedding model to load. If it fails, the next search reports why."""
         if self.embedder is not None and self._embedder is not None:
             with contextlib.suppress(ContextiveError):
                 self._embedder.wait(seconds)
 
     def condition(self) -> StoreCondition:
-        """Whether the project is there and its index in order, and what to do where not. Cheap, and changes nothing."""
+        """Whether the project exists and its index is usable, and if not, what to do. Cheap and read-only."""
         from contextive.store import store_condition
         from contextive.store.values import StoreCondition
 
@@ -178,18 +181,18 @@ class Index:
         return store_condition(self.settings.state_dir)
 
     def as_of(self) -> AsOf:
-        """The state that answers are made from now."""
+        """The state of the index that answers are based on now."""
         return self.with_pending(self.store.as_of())
 
     def with_pending(self, known: AsOf) -> AsOf:
-        """A state, and how many files are known to have changed since."""
+        """A state together with the number of files known to have changed since."""
         pending = self._watcher.pending_files if self._watcher is not None else 0
         return replace(known, pending_files=pending) if pending else known
 
     ##= docs/spec/knowledge.md#index-updates
     ##% When no server maintains the index, an answer MUST reflect every file saved before the call.
     def ensure_fresh(self) -> None:
-        """Without a keeper the files are looked at now. With one, the very first run is waited for, but not for long."""
+        """Without a watcher, index changed files now. With one, wait a few seconds for its first run."""
         require_project(self.settings.root)
         if self._is_served:
             self.start_watching()
@@ -201,7 +204,7 @@ class Index:
             self._wait_for_rows(self._watcher)
 
     def _wait_for_rows(self, watcher: IndexWatcher) -> None:
-        """Wait a moment for the first run; also for that of an index that was removed, whichever process makes it."""
+        """Wait a few seconds for the first run, or until an index that was removed is rebuilt by any process."""
         deadline = time.monotonic() + _FIRST_RUN_WAIT_SECONDS
         watcher.first_run_done.wait(_FIRST_RUN_WAIT_SECONDS)
         while self._was_filled and not self.store.generation() and time.monotonic() < deadline:
@@ -216,7 +219,7 @@ class Index:
         wait_seconds: float = RUN_WAIT_SECONDS,
         always_record: bool = True,
     ) -> IngestResult:
-        """Make a run, record it with its reports, and give what it came to."""
+        """Run an ingest, record it with its reports, and return its result."""
         from contextive.ingest.gc_tuning import less_frequent_gc
         from contextive.search.events import RunEnded
         from contextive.store.sqlite.faults import Damaged
@@ -233,7 +236,7 @@ class Index:
             try:
                 outcome = indexer.run(request, progress=report_progress, stop=stop, wait_seconds=wait_seconds)
             except Damaged:
-                # The next use of the store rebuilds it; what comes from the files is then all to be indexed again.
+                # The next use of the store rebuilds it, so this run indexes all files again.
                 outcome = indexer.run(request, progress=report_progress, stop=stop, wait_seconds=wait_seconds)
         except ContextiveError:
             if not (request.dry_run or (stop is not None and stop.is_set())):
@@ -274,7 +277,7 @@ class Index:
             return self._pool
 
     def _schedule_parser_shutdown(self) -> None:
-        """End the parsers when they have had nothing to do for a while."""
+        """Stop the parser processes after they have been idle for a while."""
         with self._lock:
             if self._idle is not None:
                 self._idle.cancel()
@@ -290,14 +293,14 @@ class Index:
         progress: IngestProgress = lambda _phase, _done, _total: None,
         stop: threading.Event | None = None,
     ) -> int:
-        """Make the vectors that are missing; how many were made. Unavailable says why there is no model."""
+        """Compute missing embeddings and return their number. Raises Unavailable if the model cannot be loaded."""
         from contextive.search.embedding.factory import open_embedder
         from contextive.search.embedding_worker import embed_pending
 
         if self.settings.embedding.model == "none" and not dummy:
             return 0
-        wanted = self.settings.embedding
-        model = open_embedder("dummy" if dummy else wanted.model, url=wanted.url, key=wanted.key)
+        embedding = self.settings.embedding
+        model = open_embedder("dummy" if dummy else embedding.model, url=embedding.url, key=embedding.key)
         return embed_pending(
             self.store, model, stop or threading.Event(), lambda done, total: progress("embed", done, total)
         )
@@ -313,7 +316,7 @@ class Index:
 
     @property
     def is_watched(self) -> bool:
-        """Whether vectors and changes are looked after in the background."""
+        """Whether changes are indexed and embeddings computed in the background."""
         return self._watcher is not None
 
     def close(self) -> None:
@@ -332,25 +335,25 @@ class Index:
             self._store = self._search = self._graph = self._events = None
 
     def status(self) -> dict[str, Any]:
-        """What goes on just now, in words for people and clients."""
-        shown: dict[str, Any] = {}
+        """The current run and the state of the watcher, as JSON values."""
+        status: dict[str, Any] = {}
         if self.running is not None:
             phase, done, total = self.running
-            shown["running"] = {"phase": phase, "done": done, "total": total}
+            status["running"] = {"phase": phase, "done": done, "total": total}
         elif holder := self.store.lease_holder("ingest"):
-            shown["running"] = {"holder": holder}
+            status["running"] = {"holder": holder}
         if self._watcher is not None:
-            shown["keeper"] = self._watcher.state
-        return shown
+            status["keeper"] = self._watcher.state
+        return status
 
     def watcher_problem(self) -> str:
-        """Why changed files are not indexed, by this process or by the one that follows the files; empty if they are."""
+        """Why changed files are not indexed by this process or by the one that watches them; empty if they are."""
         from contextive.search.watcher import recorded_problem
 
         return (self._watcher.problem if self._watcher is not None else "") or recorded_problem(self.store)
 
     def embedding_problem(self) -> str:
-        """Why searches do without the embeddings of some chunks; empty if every chunk has one, or none are wanted."""
+        """Why some chunks have no embedding; empty if every chunk has one, or embeddings are turned off."""
         if self.settings.embedding.model == "none":
             return ""
         chunks = sum(of_type.chunks for of_type in self.store.files.totals().values())
@@ -363,12 +366,12 @@ class Index:
         )
 
     def coverage(self, most: int) -> dict[str, Any]:
-        """What the index holds now; at most so many files by name."""
+        """The contents of the index, with at most `most` files by name."""
         self.ensure_fresh()
         return self._reporter().coverage(self.settings.ingest.include, most)
 
     def lifecycle(self) -> dict[str, Any]:
-        """What has come loose, grown old, or is not tested."""
+        """The lifecycle report: orphans, stale documents and untested code."""
         self.ensure_fresh()
         return self._reporter().lifecycle()
 
@@ -379,7 +382,7 @@ class Index:
 
     @property
     def search_event_log(self) -> SearchEventLog:
-        """Keeps what searches showed, so that a vote can be joined with it."""
+        """The log of search results, which votes are joined with."""
         with self._lock:
             if self._events is None:
                 from contextive.search.search_event_log import SearchEventLog
@@ -388,7 +391,7 @@ class Index:
             return self._events
 
     def start_over(self) -> Repair | None:
-        """Remove all that comes from the files. A store that cannot be used is renamed and replaced; what was done then."""
+        """Remove all derived rows. A store that cannot be used is renamed and replaced; the repair is returned."""
         from contextive.store import replace_unusable_store
 
         repair = replace_unusable_store(self.settings.state_dir, project=self.settings.root)
@@ -415,4 +418,4 @@ class Index:
         except ProjectMissing:
             raise
         except Unavailable as error:
-            logger.warning("answers come from the index as it is, which could not be renewed: %s", error.full_message())
+            logger.warning("the index could not be updated, answers may be stale: %s", error.full_message())

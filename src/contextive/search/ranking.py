@@ -1,8 +1,9 @@
-"""The rules that order chunks beyond their match: what a name, a place or the rest of a file says about them.
+"""Ranking rules that adjust the score of a chunk by its symbols, its path and the other chunks of its file.
 
-The numbers were set by hand and stand beside scores between 0 and 1. Where whole files are judged, more for the name of a file
-and for its best chunks finds more; where single functions are, nothing at all does. These lie between. In prose, sections of one
-document are about different things, and their sum says nothing of one.
+The weights were set by hand for scores between 0 and 1. On judgements of whole files, higher weights for the file
+name and the best chunks of a file find more; on judgements of single functions, neither helps. The defaults are in
+between. The file rules do not apply to prose: the sections of a document have different topics, so their sum says
+nothing about one of them.
 """
 
 from __future__ import annotations
@@ -22,22 +23,22 @@ _CACHED_PATHS: Final = 20_000
 
 @dataclass(frozen=True, slots=True)
 class RankingRules:
-    """How much each rule counts; 0 turns one off."""
+    """The weight of each rule; 0 turns it off."""
 
     trial: float = -0.3
-    """The path is that of a test or an example, and the query asks for neither."""
+    """Added if the chunk is from a test or an example and the query does not ask for one."""
     stem: float = 0.05
-    """Times the share of the query's terms that the name of the file holds."""
+    """Times the share of the query's terms that are in the file name."""
     definition: float = 0.3
-    """The chunk declares a symbol that the query names; less in a long query, which speaks of more than the name."""
+    """Added if the chunk declares a symbol that the query names; less if the query has many other terms."""
     file: float = 0.2
-    """Times what the best three chunks of a file with code come to, against the best file."""
+    """Times the sum of the best three chunks of a code file, relative to the best file."""
 
 
 CODE_TYPES: Final = frozenset({"code", "proto", "test"})
 BEST_OF_FILE: Final = 3
 FULL_NAME_TERMS: Final = 4
-"""Terms of a query up to which a name in it counts in full."""
+"""In queries with more terms, a symbol name counts less."""
 _TEST_DIRECTORIES: Final = frozenset(
     {
         "test",
@@ -61,17 +62,17 @@ _NAME: Final = re.compile(r"[^\W\d]\w*(?:(?:\.|::)\w+)*")
 
 @dataclass(frozen=True, slots=True)
 class QueryFeatures:
-    """What the rules need to know of a query."""
+    """The properties of a query that the rules use."""
 
     terms: frozenset[str]
     names: frozenset[str]
-    """Names that the query may mean as those of symbols, in lower case."""
+    """Words of the query that may be symbol names, in lower case."""
     asks_for_tests: bool
 
 
 @dataclass(frozen=True, slots=True)
 class RuledScore:
-    """What the rules gave to one chunk, by the name of the rule."""
+    """The score of a chunk, with the gain of each rule."""
 
     number: int
     base: float
@@ -83,7 +84,7 @@ class RuledScore:
 
 
 def query_features(query: str) -> QueryFeatures:
-    """Look at a query as the rules see it."""
+    """Extract the properties of a query that the rules use."""
     terms = frozenset(query_terms(query))
     return QueryFeatures(terms, frozenset(_symbol_names(query)), not terms.isdisjoint(_TEST_TERMS))
 
@@ -97,7 +98,7 @@ def apply_rules(
     *,
     wants_tests: bool = False,
 ) -> list[RuledScore]:
-    """The rules applied to chunks with their scores, best first; equal ones by path and place."""
+    """Apply the rules to scored chunks; best first, ties by path and position."""
     sums = _file_sums(scored)
     top = max(sums.values(), default=0.0)
     demote_tests = not wants_tests and not features.asks_for_tests
@@ -115,10 +116,10 @@ def apply_rules(
                 gains["file"] = file
         if definition and _defines(features, row):
             gains["definition"] = definition
-        one = RuledScore(row.number, score, gains)
-        ruled.append((-one.score, artifact.path, row.sequence, row.number, one))
+        result = RuledScore(row.number, score, gains)
+        ruled.append((-result.score, artifact.path, row.sequence, row.number, result))
     ruled.sort()
-    return [one for *_, one in ruled]
+    return [result for *_, result in ruled]
 
 
 ##= docs/spec/knowledge.md#ranking
@@ -133,19 +134,20 @@ def is_test_or_example(row: RankableChunk) -> bool:
 
 
 @lru_cache(maxsize=_CACHED_PATHS)
-def _is_test_path(written: str) -> bool:
-    path = PurePosixPath(written.lower())
-    return not _TEST_DIRECTORIES.isdisjoint(path.parts[:-1]) or _TEST_FILE_NAME.search(path.name) is not None
+def _is_test_path(path: str) -> bool:
+    lowered = PurePosixPath(path.lower())
+    return not _TEST_DIRECTORIES.isdisjoint(lowered.parts[:-1]) or _TEST_FILE_NAME.search(lowered.name) is not None
 
 
 def _symbol_names(query: str) -> Iterable[str]:
-    """Names in a query: what is written like an identifier, any capital inside a sentence, or all of a short query."""
+    """Possible symbol names: identifiers, capitalised words inside a sentence, and every word of a short query."""
     words = _NAME.findall(query)
-    written = set(query_identifiers(query))
+    identifiers = set(query_identifiers(query))
     for at, word in enumerate(words):
         lowered = word.lower().replace("::", ".")
-        is_name = lowered in written or word.lower() in written or (at > 0 and word[0].isupper() and not word.isupper())
-        if is_name or len(words) <= 2 or f"`{word}" in query or f"{word}(" in query:
+        is_identifier = lowered in identifiers or word.lower() in identifiers
+        is_capitalised = at > 0 and word[0].isupper() and not word.isupper()
+        if is_identifier or is_capitalised or len(words) <= 2 or f"`{word}" in query or f"{word}(" in query:
             yield lowered
 
 
@@ -164,8 +166,8 @@ def _defines(features: QueryFeatures, row: RankableChunk) -> bool:
 
 
 def _stem_overlap(features: QueryFeatures, path: str) -> float:
-    held = features.terms.intersection(_stem_terms(path))
-    return len(held) / len(features.terms) if features.terms else 0.0
+    common = features.terms.intersection(_stem_terms(path))
+    return len(common) / len(features.terms) if features.terms else 0.0
 
 
 @lru_cache(maxsize=_CACHED_PATHS)

@@ -1,4 +1,4 @@
-"""What searches showed, written a moment later: an answer never waits for a writer."""
+"""Logs the results of searches. Rows are written a moment later, so an answer never waits for a write."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MAX_WAITING = 5_000
 
 
 class SearchEventLog:
-    """Collects events and writes them together. What `write` returns after is in the store."""
+    """Collects events and writes them in batches. After `write` returns, all events added before are in the store."""
 
     def __init__(self, store: Store, keep: int, observer: Observer = ignore_event) -> None:
         self._store = store
@@ -41,14 +41,14 @@ class SearchEventLog:
                 self._timer.start()
 
     def flush(self) -> None:
-        """Write what is waiting, where that can be done: no answer depends on it."""
+        """Write the waiting events; a failure is only logged."""
         try:
             self.write()
         except ContextiveError as error:
-            logger.warning("what searches showed could not be kept: %s", error.full_message())
+            logger.warning("search results could not be logged: %s", error.full_message())
 
     def write(self) -> None:
-        """Write what is waiting. What cannot be written waits for the next time, and the error says why."""
+        """Write the waiting events. If that fails, they stay queued and the error is raised."""
         with self._writing:
             with self._lock:
                 events, self._waiting = self._waiting, []

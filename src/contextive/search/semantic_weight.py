@@ -1,8 +1,9 @@
-"""How much meaning counts beside words, for one query.
+"""The weight of semantic search relative to lexical search, for one query.
 
-No weight is best for all queries. Words gain with every word of a query: a long one, a requirement or a piece of code, is found
-by them. A short one whose words no chunk has was put in other words than those of the text, and only its meaning can be found.
-Other looks at a query, such as whether it is a question or names a symbol, did not tell which half would be right.
+No weight is best for all queries. Lexical search gets better with the length of the query, such as a whole
+requirement or a piece of code. A short query whose words are in no chunk is phrased differently from the text, and
+only semantic search can find it. Other features, such as whether the query is a question or names a symbol, did not
+predict which is better.
 """
 
 from __future__ import annotations
@@ -11,19 +12,19 @@ from collections.abc import Collection
 from typing import Final
 
 WEIGHT_ALL_TERMS_FOUND: Final = 0.55
-"""Share of meaning for a short query whose words all stand in the chunk that words find first."""
+"""For a short query whose terms are all in the best lexical hit."""
 WEIGHT_NO_TERM_FOUND: Final = 0.8
-"""The same where none of them does."""
+"""For a short query with no term in the best lexical hit."""
 WEIGHT_LONG_QUERY: Final = 0.25
-"""Share of meaning for a long query."""
+"""For a long query."""
 SHORT_TERMS: Final = 5
 LONG_TERMS: Final = 15
 
 
-def semantic_weight(terms: Collection[str], held: Collection[str]) -> float:
-    """Between 0 and 1, from the query's terms and those of them that the best chunk by words holds."""
+def semantic_weight(terms: Collection[str], found: Collection[str]) -> float:
+    """The weight of semantic search, from 0 to 1; `found` are the query terms that are in the best lexical hit."""
     if not terms:
         return WEIGHT_ALL_TERMS_FOUND
-    short = WEIGHT_NO_TERM_FOUND + (WEIGHT_ALL_TERMS_FOUND - WEIGHT_NO_TERM_FOUND) * len(held) / len(terms)
+    short = WEIGHT_NO_TERM_FOUND + (WEIGHT_ALL_TERMS_FOUND - WEIGHT_NO_TERM_FOUND) * len(found) / len(terms)
     length = min(1.0, max(0.0, (len(terms) - SHORT_TERMS) / (LONG_TERMS - SHORT_TERMS)))
     return short + (WEIGHT_LONG_QUERY - short) * length

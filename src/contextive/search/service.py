@@ -1,4 +1,4 @@
-"""Search: words and meaning together, then the rules for code, then what the graph knows."""
+"""Search: merges lexical and semantic hits, applies the ranking rules, then the graph signals."""
 
 from __future__ import annotations
 
@@ -40,19 +40,19 @@ from contextive.store.values import AsOf, ChunkHeader, ChunkRow
 MAX_LIMIT: Final = 25
 MAX_QUERY_CHARACTERS: Final = 4000
 MAX_RANKED: Final = 60
-"""Candidates that the rules look at."""
-SHOWN_SYMBOLS: Final = 5
+"""Candidates that the ranking rules are applied to."""
+MAX_SYMBOLS: Final = 5
 MAX_CONCURRENT_SEARCHES: Final = max(4, os.cpu_count() or 1)
-"""Searches of one process that work at the same time; the others wait. Threads take turns at the interpreter, and with dozens of
-them each step of each search, and of everything else that the process does, would wait for all the others."""
-_BEHIND: Final = (
-    "The newest changes are not searched yet: these results are of generation {}, the index is at {}. Ask again."
+"""Further searches of the process wait. With dozens of threads competing for the interpreter lock, every step of
+every search, and everything else in the process, would wait for all the others."""
+_STALE_WARNING: Final = (
+    "The newest changes are not searched yet: these results are from generation {}, the index is at {}. Try again."
 )
 
 
 @dataclass(frozen=True, slots=True)
 class SearchSettings:
-    """What the configuration says about search."""
+    """The configuration of search."""
 
     weights: Weights = field(default_factory=Weights)
     rules: RankingRules = field(default_factory=RankingRules)
@@ -64,9 +64,9 @@ class SearchSettings:
 
 @dataclass(frozen=True, slots=True)
 class _RankedChunk:
-    """One result in the making."""
+    """A chunk with all its scores."""
 
-    place: ChunkHeader
+    header: ChunkHeader
     fused: FusedHit
     ruled: RuledScore
     context: GraphContext | None
@@ -80,7 +80,7 @@ class _RankedChunk:
 
 
 class SearchService:
-    """Answers search requests over one store. It may be used by several threads at once."""
+    """Searches one store. Thread-safe."""
 
     def __init__(
         self,
@@ -91,7 +91,7 @@ class SearchService:
         clock: Callable[[], float] = time.time,
         observer: Observer = ignore_event,
     ) -> None:
-        """`embedder` gives the loaded model or says by Unavailable why there is none; None means by words alone."""
+        """`embedder` returns the loaded model or raises Unavailable; None means lexical search only."""
         self._store = store
         self._finder = CandidateFinder(store, embedder)
         self._context_reader = GraphContextReader(store)
@@ -103,7 +103,7 @@ class SearchService:
         self._slots = threading.Semaphore(MAX_CONCURRENT_SEARCHES)
 
     def with_vector_weight(self, weight: float) -> SearchService:
-        """The same search with another share of vectors; words get what is left of 1."""
+        """The same service with another vector weight; the lexical weight is the rest up to 1."""
         other = copy(self)
         weights = replace(self._settings.weights, vector=weight, lexical=1.0 - weight)
         other._settings = replace(self._settings, weights=weights)
@@ -126,7 +126,7 @@ class SearchService:
         if not query:
             raise InvalidRequest("query must not be blank.")
         if len(query) > MAX_QUERY_CHARACTERS:
-            raise InvalidRequest(f"query may hold at most {MAX_QUERY_CHARACTERS} characters.")
+            raise InvalidRequest(f"query can have at most {MAX_QUERY_CHARACTERS} characters.")
         embedding = self._finder.embed_query(query, request.mode)
         with self._slots:
             return self._execute(request, query, embedding)
@@ -153,38 +153,40 @@ class SearchService:
         if by_vector:
             fused.sort(key=_by_cosine)
         features = query_features(query)
-        places = self._store.files.chunk_headers(
-            [one.number for one in fused[:MAX_RANKED]], with_symbols=bool(features.names)
+        headers = self._store.files.chunk_headers(
+            [hit.number for hit in fused[:MAX_RANKED]], with_symbols=bool(features.names)
         )
-        by_number = {one.number: one for one in fused[:MAX_RANKED] if one.number in places}
+        by_number = {hit.number: hit for hit in fused[:MAX_RANKED] if hit.number in headers}
         ruled = apply_rules(
             features,
-            [(places[number], one.score) for number, one in by_number.items()],
+            [(headers[number], hit.score) for number, hit in by_number.items()],
             self._settings.rules,
             wants_tests="test" in where.artifact_types,
         )
         if by_vector:
-            ruled.sort(key=lambda one: _by_cosine(by_number[one.number]))
-        # What stands further behind gets no graph context, and so nothing that could bring it forward.
+            ruled.sort(key=lambda score: _by_cosine(by_number[score.number]))
+        # Lower ranks get no graph context, so nothing could move them up.
         ruled = ruled[: max(limit, self._settings.graph_max_results)]
 
-        contexts = self._contexts(request, [places[one.number] for one in ruled], as_of)
-        ranked = self._apply_graph_signals(query, ruled, places, by_number, contexts, as_of)
+        contexts = self._contexts(request, [headers[score.number] for score in ruled], as_of)
+        ranked = self._apply_graph_signals(query, ruled, headers, by_number, contexts, as_of)
         if not by_vector:
-            ranked.sort(key=lambda one: (-one.adjusted, one.place.artifact.path, one.place.sequence))
-        # Only what is shown is read in full. What went meanwhile is not shown.
-        rows = self._store.files.chunks([one.place.number for one in ranked[:limit]])
-        ranked = [one for one in ranked[:limit] if one.place.number in rows]
+            ranked.sort(key=lambda chunk: (-chunk.adjusted, chunk.header.artifact.path, chunk.header.sequence))
+        # Only returned chunks are read in full. Chunks that were deleted meanwhile are left out.
+        rows = self._store.files.chunks([chunk.header.number for chunk in ranked[:limit]])
+        ranked = [chunk for chunk in ranked[:limit] if chunk.header.number in rows]
 
-        warnings = [f"Results are by words alone. {found.no_vectors_reason}"] if found.no_vectors_reason else []
+        warnings = (
+            [f"Results are from lexical search only. {found.no_vectors_reason}"] if found.no_vectors_reason else []
+        )
         if found.stale_generation is not None:
-            warnings.append(_BEHIND.format(found.stale_generation, as_of.generation))
+            warnings.append(_STALE_WARNING.format(found.stale_generation, as_of.generation))
             as_of = replace(as_of, generation=min(as_of.generation, found.stale_generation))
         warnings += self._graph_warnings(request, ranked, contexts)
         if self._finder.hides_undated(query, where, found):
             warnings.append("The recency filter skipped results that have no timestamp.")
         terms = query_terms(query)
-        results = tuple(self._to_result(one, rows[one.place.number], terms, request) for one in ranked)
+        results = tuple(self._to_result(chunk, rows[chunk.header.number], terms, request) for chunk in ranked)
         metadata = SearchMetadata(
             result_count=len(results),
             graph_context_included=any(result.graph_context for result in results),
@@ -202,10 +204,10 @@ class SearchService:
 
     ##= docs/spec/knowledge.md#km-search-answers
     ##% Graph context MUST be omitted if `include_graph` is false.
-    def _contexts(self, request: SearchRequest, places: Sequence[ChunkHeader], as_of: AsOf) -> GraphContexts:
+    def _contexts(self, request: SearchRequest, headers: Sequence[ChunkHeader], as_of: AsOf) -> GraphContexts:
         if not request.include_graph:
             return GraphContexts({})
-        first = places[: self._settings.graph_max_results]
+        first = headers[: self._settings.graph_max_results]
         return self._context_reader.read(first, as_of, budget_ms=self._settings.graph_time_budget_ms)
 
     def _graph_warnings(
@@ -226,27 +228,27 @@ class SearchService:
         self,
         query: str,
         ruled: Sequence[RuledScore],
-        places: Mapping[int, ChunkHeader],
+        headers: Mapping[int, ChunkHeader],
         fused: Mapping[int, FusedHit],
         contexts: GraphContexts,
         as_of: AsOf,
     ) -> list[_RankedChunk]:
-        """Add what the graph knows."""
+        """The chunks with their graph signals and the gain from them."""
         weights = self._settings.weights.graph
         words = frozenset(re.findall(r"\w+", query.lower()))
-        names = {name for one in ruled if (name := places[one.number].artifact.subsystem)}
+        names = {name for score in ruled if (name := headers[score.number].artifact.subsystem)}
         subsystems = self._context_reader.nodes((f"Subsystem:{name}" for name in names), as_of)
         now = self._clock()
         ranked = []
-        for one in ruled:
-            place, context = places[one.number], contexts.by_number.get(one.number)
-            subsystem = subsystems.get(f"Subsystem:{place.artifact.subsystem}")
+        for score in ruled:
+            header, context = headers[score.number], contexts.by_number.get(score.number)
+            subsystem = subsystems.get(f"Subsystem:{header.artifact.subsystem}")
             criticality = subsystem.properties.get("criticality") if subsystem else None
             signals = read_signals(
-                place, context, subsystem_criticality=criticality, words=words, weights=weights, now=now
+                header, context, subsystem_criticality=criticality, words=words, weights=weights, now=now
             )
             gain = graph_gain(signals, weights)
-            ranked.append(_RankedChunk(place, fused[one.number], one, context, criticality, signals, gain))
+            ranked.append(_RankedChunk(header, fused[score.number], score, context, criticality, signals, gain))
         return ranked
 
     def _to_result(
@@ -276,11 +278,11 @@ class SearchService:
             git_timestamp=artifact.git.timestamp if artifact.git else None,
             language=artifact.language,
             symbols=tuple(
-                FoundSymbol(one, self._links.link(artifact.path, one.line_start, one.line_end))
-                for one in row.symbols[:SHOWN_SYMBOLS]
+                FoundSymbol(symbol, self._links.link(artifact.path, symbol.line_start, symbol.line_end))
+                for symbol in row.symbols[:MAX_SYMBOLS]
             ),
             symbol_count=len(row.symbols),
-            symbol_ids=tuple(one.id for one in row.symbols),
+            symbol_ids=tuple(symbol.id for symbol in row.symbols),
             editor_uri=self._links.link(artifact.path, chunk.line_start, chunk.line_end),
         )
         scoring = Scoring(
@@ -298,7 +300,7 @@ def _completed_event(
     request: SearchRequest, ranked: Sequence[_RankedChunk], contexts: GraphContexts
 ) -> SearchCompleted:
     where = request.filters.where
-    without = sum(1 for one in ranked if one.context is None) if request.include_graph else 0
+    without = sum(1 for chunk in ranked if chunk.context is None) if request.include_graph else 0
     return SearchCompleted(
         by_symbol=bool(where.symbols or where.symbol_kinds or where.symbol_languages),
         graph_seconds=contexts.seconds if request.include_graph else None,
@@ -306,21 +308,21 @@ def _completed_event(
         contexts_read=contexts.read,
         skipped_by_limit=0 if contexts.ran_out_of_time else without,
         skipped_by_time=without if contexts.ran_out_of_time else 0,
-        score_changes=tuple(one.adjusted - one.fused.cosine for one in ranked if one.fused.cosine is not None),
+        score_changes=tuple(chunk.adjusted - chunk.fused.cosine for chunk in ranked if chunk.fused.cosine is not None),
     )
 
 
 ##= docs/spec/knowledge.md#km-search-requests
 ##% With `sort_by_vector`, results MUST be ordered by semantic similarity alone.
-def _by_cosine(one: FusedHit) -> tuple[float, float, int]:
-    """The order by meaning alone; what has no vector comes last, by its words."""
-    return (-one.cosine if one.cosine is not None else 2.0, -one.score, one.number)
+def _by_cosine(hit: FusedHit) -> tuple[float, float, int]:
+    """Sort key for semantic order; chunks without an embedding come last, by their lexical score."""
+    return (-hit.cosine if hit.cosine is not None else 2.0, -hit.score, hit.number)
 
 
 ##= docs/spec/knowledge.md#km-search-answers
 ##% With `explain`, the parts of a score MUST add up to the score.
 def _explain(ranked: _RankedChunk, terms: Collection[str]) -> dict[str, Any]:
-    """Every part of a score: together they are the adjusted score."""
+    """The parts of a score; their sum is the adjusted score."""
     return {
         "terms": list(terms),
         "lexical": ranked.fused.lexical_share,

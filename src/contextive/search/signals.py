@@ -1,4 +1,4 @@
-"""What the graph and the history of a file say about a result, as numbers, and what they add to its score."""
+"""Ranking signals of a result from the graph and the git history, and what they add to its score."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ SECONDS_A_DAY: Final = 86_400.0
 CRITICALITY: Final[Mapping[str, float]] = {"low": 0.2, "medium": 0.5, "high": 0.8, "critical": 1.0}
 _CACHED_PAIRS: Final = 1024
 SHORTEST_PART: Final = 3
-"""Shorter names are part of too many words to mean anything."""
+"""Shorter names are part of too many other words."""
 
 
 @dataclass(frozen=True, slots=True)
 class Signals:
-    """The signals of one result. Those of the graph are None where there is no graph context."""
+    """The signals of one result. Those from the graph are None without graph context."""
 
     path_depth: int | None
     criticality_score: float
@@ -34,7 +34,7 @@ class Signals:
     coverage_penalty: float | None = None
 
     def as_dict(self) -> dict[str, float | int | bool | None]:
-        """By name; with the graph's only where there is graph context."""
+        """The signals by name; those from the graph only if there is graph context."""
         always: dict[str, float | int | bool | None] = {
             "path_depth": self.path_depth,
             "criticality_score": self.criticality_score,
@@ -61,16 +61,16 @@ def read_signals(
     weights: GraphWeights,
     now: float,
 ) -> Signals:
-    """The signals of a result. `words` are the query's in lower case, the criticality is that of its subsystem."""
+    """The signals of a result. `words` are the words of the query in lower case."""
     ratio = coverage_ratio(context)
     criticality = criticality_score(subsystem_criticality)
     freshness = _freshness_days(row, now)
     if context is None:
         return Signals(_depth_without_graph(row), criticality, freshness, ratio)
     documents = tests = 0
-    for one in context.related_artifacts:
-        documents += one.id.startswith("DesignDoc:")
-        tests += one.id.startswith("TestCase:")
+    for artifact in context.related_artifacts:
+        documents += artifact.id.startswith("DesignDoc:")
+        tests += artifact.id.startswith("TestCase:")
     return Signals(
         path_depth=context.path_depth,
         criticality_score=criticality,
@@ -98,7 +98,7 @@ def graph_gain(signals: Signals, weights: GraphWeights) -> float:
 
 
 def subsystem_affinity(subsystem: str | None, words: Collection[str]) -> float:
-    """1 when the query names the subsystem, a half when one of its words is part of that name or the other way round."""
+    """1 if the query names the subsystem, 0.5 if a word of the query is part of its name or vice versa."""
     return _affinity(subsystem.lower(), frozenset(words)) if subsystem else 0.0
 
 
@@ -112,7 +112,7 @@ def _affinity(name: str, words: frozenset[str]) -> float:
 
 
 def criticality_score(value: object) -> float:
-    """Criticality as a number: a word of the scale, or a number as it is."""
+    """Criticality as a number: a level such as `high` is converted, a number is returned unchanged."""
     if isinstance(value, bool):
         return 0.0
     if isinstance(value, int | float):
@@ -126,7 +126,7 @@ def criticality_score(value: object) -> float:
 
 
 def coverage_ratio(context: GraphContext | None) -> float:
-    """How much of a file is in the index. A file with a chunk is in it, unless its node says otherwise."""
+    """How much of a file is indexed: the `coverage_ratio` of its node, or 1."""
     properties: Mapping[str, Any] = context.primary_node.properties if context else {}
     ratio = properties.get("coverage_ratio")
     return min(1.0, max(0.0, float(ratio))) if isinstance(ratio, int | float) else 1.0

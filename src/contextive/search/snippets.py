@@ -1,4 +1,4 @@
-"""What is shown of a chunk: the lines that answer, and as much of the rest as fits."""
+"""Snippets of chunks, and shortened texts."""
 
 from __future__ import annotations
 
@@ -24,26 +24,26 @@ class Snippet:
 
 
 def best_lines(chunk: Chunk, terms: Collection[str]) -> Snippet:
-    """The few lines of a chunk that hold the most of the query's terms; its first ones when none is held."""
+    """The few lines of a chunk with the most terms of the query; its first lines if it has none of them."""
     lines = chunk.text.split("\n")
     width = min(SNIPPET_LINES, len(lines))
-    # Where there is nothing to choose from, nobody asks which lines hold what.
-    chooses = len(lines) > SNIPPET_LINES or (len(lines) > 1 and len(chunk.text) >= SNIPPET_CHARACTERS)
-    held = terms_by_line(lines, terms) if chooses else []
+    # A chunk that fits whole needs no choice.
+    is_longer = len(lines) > SNIPPET_LINES or (len(lines) > 1 and len(chunk.text) >= SNIPPET_CHARACTERS)
+    found = terms_by_line(lines, terms) if is_longer else []
 
-    def worth(start: int) -> tuple[int, int, int]:
-        window = held[start : start + width]
+    def score(start: int) -> tuple[int, int, int]:
+        window = found[start : start + width]
         return len(frozenset().union(*window)), sum(map(len, window)), -start
 
-    start = max(range(len(lines) - width + 1), key=worth) if any(held) else 0
+    start = max(range(len(lines) - width + 1), key=score) if any(found) else 0
     end = start + width
     while start < end - 1 and not lines[start].strip():
         start += 1
     while end - 1 > start and not lines[end - 1].strip():
         end -= 1
-    # The lines that hold something stay when the snippet is too long.
+    # If the snippet is too long, drop the outer line with fewer terms.
     while end - start > 1 and sum(len(line) + 1 for line in lines[start:end]) > SNIPPET_CHARACTERS:
-        if len(held[start]) < len(held[end - 1]):
+        if len(found[start]) < len(found[end - 1]):
             start += 1
         else:
             end -= 1
@@ -55,7 +55,7 @@ def best_lines(chunk: Chunk, terms: Collection[str]) -> Snippet:
 
 
 def trim_text(text: str, budget: int = TEXT_BUDGET) -> tuple[str, int]:
-    """As much of a text as the budget allows, cut at the end of a line or word, and how many characters were left out."""
+    """The start of a text, cut at the end of a line or word, and the number of characters left out."""
     if len(text) <= budget:
         return text, 0
     cut = max(text.rfind("\n", budget // 2, budget), text.rfind(" ", budget - 40, budget))

@@ -1,7 +1,7 @@
-"""Files that have no subsystem of their own, and yet belong to one by what they are connected with.
+"""Files without a subsystem that are connected to one.
 
-Documents and tests get a subsystem only from the catalog or from their own front matter. Without either, a test still exercises
-the code of a subsystem, and a document or a note links to it. Who asks for that subsystem means these files too.
+Documents and tests get a subsystem only from the catalog or from their front matter. Without either, a test still
+exercises the code of a subsystem, and a document or a note links to it. A subsystem filter includes these files too.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ SUBSYSTEM_EDGES: Final = ("IMPORTS", "EXERCISES", "LINKS_TO")
 """Edges from a file to what it is about."""
 MAX_MEMBERS: Final = 5_000
 MAX_SYMBOLS: Final = 200
-"""Symbols of one file that are looked at."""
+"""Symbols considered per file."""
 MAX_CONNECTED: Final = 100
-"""Edges of one type of node that are followed."""
+"""Edges followed per node."""
 MAX_FILES: Final = 1_000
 _FILES: Final = frozenset({"SourceFile", "DesignDoc", "TestCase", "ConfigFile", "Artifact"})
 
 
 class SubsystemMembers:
-    """Finds such files, and remembers them as long as the index stays as it is. Several threads may ask at once."""
+    """Finds such files, and caches them until the index changes. Thread-safe."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -36,7 +36,7 @@ class SubsystemMembers:
     ##% A file without a subsystem MUST pass a subsystem filter if it imports, exercises or links to something in that
     ##% subsystem.
     def unassigned_files(self, names: Sequence[str], as_of: AsOf) -> tuple[str, ...]:
-        """The paths of the files without a subsystem that lead directly to something of these subsystems."""
+        """The paths of files without a subsystem that have an edge to something in these subsystems."""
         known = self._known
         if known is None or known[0] != as_of:
             known = self._known = (as_of, {})
@@ -57,12 +57,14 @@ class SubsystemMembers:
             edge.source for edge in store.graph.expand(sorted(inside), SUBSYSTEM_EDGES, "incoming", MAX_CONNECTED)
         }
         found = {
-            path for node in store.graph.nodes(sorted(leading - inside)).values() if (path := self._free_path(node))
+            path
+            for node in store.graph.nodes(sorted(leading - inside)).values()
+            if (path := self._unassigned_path(node))
         }
         return tuple(sorted(found)[:MAX_FILES])
 
-    def _free_path(self, node: Node) -> str | None:
-        """The path of a file or of a note, unless it has a subsystem of its own."""
+    def _unassigned_path(self, node: Node) -> str | None:
+        """The path of a file or a note, unless it has a subsystem."""
         path = node.properties.get("path")
         if not isinstance(path, str):
             return None

@@ -1,7 +1,7 @@
-"""Keeps an index in step with its files, in the background of a serving process.
+"""Keeps an index up to date in the background of a server process.
 
-Many processes may serve one project. The one that holds the lease `keeper` does the work; when it ends or dies, another
-one takes over. Indexing and embedding run in threads of their own, so that a saved file never waits for vectors.
+Many processes may serve one project. The one with the lease `keeper` does the work; when it ends or dies, another
+takes over. Indexing and embedding run in separate threads, so a saved file never waits for embeddings.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _POLLING = f"The system does not report file changes; files are checked every {_
 
 
 class IndexWatcher:
-    """The two threads, and what is known of their work."""
+    """The two background threads and their state."""
 
     def __init__(self, index: Index, holder: str, observer: Observer = ignore_event) -> None:
         self._index = index
@@ -54,7 +54,7 @@ class IndexWatcher:
         self.embedding_problem = ""
         """Why embeddings are not computed; empty while they are."""
         self._identity: object = None
-        """Of the index at the end of the last run."""
+        """The identity of the index at the end of the last run."""
         self._threads: list[threading.Thread] = []
 
     def start(self) -> None:
@@ -64,7 +64,7 @@ class IndexWatcher:
             thread.start()
 
     def stop(self) -> None:
-        """Have both threads end. What they were in the middle of is gone on with next time."""
+        """Stop both threads. Their unfinished work is resumed next time."""
         self._stop.set()
         self._embed.set()
         for thread in self._threads:
@@ -78,8 +78,8 @@ class IndexWatcher:
     ##% When several servers run for a project, one of them MUST maintain the index, and another takes over when it
     ##% ends or dies.
     def _index_loop(self) -> None:
-        """Wait to be the one, then index at once and after every change."""
-        self._stop.wait(_START_SECONDS)  # the first answer goes first
+        """Wait for the lease, then index at once and after every change."""
+        self._stop.wait(_START_SECONDS)  # let the first answer go first
         while not self._stop.is_set():
             try:
                 lease = self._index.store.acquire_lease(LEASE, self._holder)
@@ -87,7 +87,7 @@ class IndexWatcher:
                 self._failed(error)
                 continue
             if lease is None:
-                self.state, self.problem = "another process keeps the index", ""
+                self.state, self.problem = "another process updates the index", ""
                 self.first_run_done.set()
                 self._stop.wait(_LEASE_SECONDS)
                 continue
@@ -101,7 +101,7 @@ class IndexWatcher:
                 lease.release()
 
     def _run(self, known_problem: str = "") -> bool:
-        """Whether the index is in step now. `known_problem` is what to report all the same after a run that worked."""
+        """Index once; returns whether it succeeded. `known_problem` is reported even after a successful run."""
         from contextive.ingest.plan import IndexReplaced
 
         self.state = "indexing"
@@ -130,19 +130,20 @@ class IndexWatcher:
     def _watch(self, lease: Lease) -> None:
         """Run again whenever files change, or the index was removed.
 
-        Returns when the lease is lost with the state directory, or the project directory is replaced by another one, which
-        the watch does not see. Where the system does not report changes, the files are checked every few seconds, and a
-        watch is tried again after a while.
+        Returns when the lease is lost with the state directory, or when the project directory is replaced by another
+        one, which the watch does not see. If the system does not report changes, the files are checked every few
+        seconds, and the watch is tried again after a while.
         """
         from watchfiles import watch
 
         root, state_dir = self._index.settings.root, self._index.settings.state_dir
         watched = identity_of(root)
-        looked_at = float("-inf")
+        last_run = float("-inf")
         is_behind = False
         try:
-            # The watch filters nothing: it would not tick while changes come that it leaves out, and every search makes one.
-            for seen in watch(
+            # No watch_filter: with one, the watch would not tick during changes it filters out, and every search
+            # writes.
+            for events in watch(
                 root,
                 watch_filter=None,
                 debounce=_DEBOUNCE_MILLISECONDS,
@@ -154,12 +155,13 @@ class IndexWatcher:
             ):
                 if not lease.is_held or identity_of(root) != watched:
                     return
-                changes = [path for _change, path in seen if is_indexed_path(root, path, state_dir)]
-                # The first tick looks again: a file may have been saved after the first run and before the watch.
-                if changes or is_behind or self._is_replaced() or time.monotonic() - looked_at > _SWEEP_SECONDS:
+                changes = [path for _change, path in events if is_indexed_path(root, path, state_dir)]
+                # The first tick always runs: a file may have been saved between the first run and the start of the
+                # watch.
+                if changes or is_behind or self._is_replaced() or time.monotonic() - last_run > _SWEEP_SECONDS:
                     self.pending_files = len(changes) or self.pending_files
                     is_behind = not self._run()
-                    looked_at = time.monotonic()
+                    last_run = time.monotonic()
         except (OSError, RuntimeError) as error:
             logger.warning("file changes are not reported by the system, so files are polled: %s", type(error).__name__)
             until = time.monotonic() + _SWEEP_SECONDS
@@ -168,7 +170,7 @@ class IndexWatcher:
                 self._stop.wait(_POLL_SECONDS)
 
     def _is_replaced(self) -> bool:
-        """Whether the index was removed or rebuilt since the last run. One that cannot be used is reported by the run."""
+        """Whether the index was removed or rebuilt since the last run, or cannot be used, which the next run reports."""
         try:
             return self._index.store.identity() != self._identity
         except ContextiveError:
@@ -184,39 +186,39 @@ class IndexWatcher:
                 self._index.embed(stop=self._stop)
                 self.embedding_problem = ""
             except (ContextiveError, OSError) as error:
-                self.embedding_problem = error.message if isinstance(error, ContextiveError) else _sentence(error)
-                logger.warning("embeddings are not computed: %s", _sentence(error))
+                self.embedding_problem = error.message if isinstance(error, ContextiveError) else _error_text(error)
+                logger.warning("embeddings are not computed: %s", _error_text(error))
                 self._stop.wait(_RETRY_SECONDS)
 
     def _failed(self, error: ContextiveError | OSError) -> None:
-        message = error.message if isinstance(error, ContextiveError) else _sentence(error)
+        message = error.message if isinstance(error, ContextiveError) else _error_text(error)
         self.state = f"failed: {message}"
         if not self._stop.is_set():
             self._report_problem(f"Changed files are not indexed: {message}")
-        logger.warning("the index is not kept up to date: %s", _sentence(error))
+        logger.warning("the index is not kept up to date: %s", _error_text(error))
         self._stop.wait(_RETRY_SECONDS)
 
     def _report_problem(self, problem: str) -> None:
-        """Record why files are not followed, in the store too, so that other processes can report it."""
+        """Record why files are not watched, also in the store, so other processes can report it."""
         if problem != self.problem:
             self.problem = problem
             with contextlib.suppress(ContextiveError), self._index.store.transaction() as writer:
                 writer.put_state(_PROBLEM_KEY, json.dumps({"holder": self._holder, "problem": problem}))
 
 
-def _sentence(error: ContextiveError | OSError) -> str:
-    return error.full_message() if isinstance(error, ContextiveError) else f"{error.strerror or 'The system refuses'}."
+def _error_text(error: ContextiveError | OSError) -> str:
+    return error.full_message() if isinstance(error, ContextiveError) else f"{error.strerror or 'System error'}."
 
 
 def recorded_problem(store: Store) -> str:
-    """Why the process that follows the files cannot do so; empty where it can, or where there is none."""
+    """Why the process that watches the files cannot index them; empty if it can, or if there is no such process."""
     holder = store.lease_holder(LEASE)
     recorded = json.loads(store.state(_PROBLEM_KEY) or "{}")
     return str(recorded.get("problem", "")) if holder is not None and recorded.get("holder") == holder else ""
 
 
 def is_indexed_path(root: Path, path: str, state_dir: Path) -> bool:
-    """Whether a change at a path can mean anything to the index."""
+    """Whether a change at a path can affect the index."""
     if path.startswith(f"{state_dir}/") or path == str(state_dir):
         return False
     parts = Path(path).relative_to(root).parts if path.startswith(f"{root}/") else ()

@@ -1,4 +1,4 @@
-"""How much each thing counts that is known about a result."""
+"""The weights of a search and their named profiles."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ DEFAULT_LEXICAL_WEIGHT: Final = 0.5
 
 @dataclass(frozen=True, slots=True)
 class GraphWeights:
-    """What the graph adds to a result and takes from it, each between 0 and 1."""
+    """The weights of the graph signals, each between 0 and 1."""
 
     subsystem: float
     relationship: float
@@ -36,7 +36,7 @@ PROFILES: Mapping[str, GraphWeights] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """All weights of a search, and the name of the profile that they come from."""
+    """All weights of a search, and the name of their profile."""
 
     profile: str = "default"
     graph: GraphWeights = field(default_factory=lambda: PROFILES["default"])
@@ -44,13 +44,13 @@ class Weights:
     lexical: float = DEFAULT_LEXICAL_WEIGHT
 
     def for_query(self, semantic_weight: float) -> Weights:
-        """These weights for a query for which meaning should count so much, between 0 and 1, where both are alike."""
+        """The weights for one query: shifted by its semantic weight (0.5 changes nothing), with the same sum."""
         vector, lexical = self.vector * semantic_weight, self.lexical * (1.0 - semantic_weight)
-        both = (self.vector + self.lexical) / (vector + lexical) if vector + lexical else 1.0
-        return replace(self, vector=vector * both, lexical=lexical * both)
+        scale = (self.vector + self.lexical) / (vector + lexical) if vector + lexical else 1.0
+        return replace(self, vector=vector * scale, lexical=lexical * scale)
 
     def as_dict(self) -> dict[str, float]:
-        """The names under which a response shows them."""
+        """The weights by their names in a response."""
         return {
             "weight_subsystem": self.graph.subsystem,
             "weight_relationship": self.graph.relationship,
@@ -73,7 +73,7 @@ def resolve_weights(
     vector: float = DEFAULT_VECTOR_WEIGHT,
     lexical: float = DEFAULT_LEXICAL_WEIGHT,
 ) -> Weights:
-    """The weights of a profile with whatever is set beside it. With neither vectors nor words, vectors count alone."""
+    """The weights of a profile with overrides. If vector and lexical weight are both 0, the vector weight is 1."""
     if profile not in PROFILES:
         raise ConfigError(f"There is no weight profile {profile!r}.", hint=f"Choose one of {', '.join(PROFILES)}.")
     given = {

@@ -1,4 +1,4 @@
-"""Models that turn text into vectors, each behind the same protocol."""
+"""Embedding models with a common protocol."""
 
 from contextive.search.embedding.factory import BackgroundEmbedder, open_embedder
 from contextive.search.embedding.protocol import Embedder

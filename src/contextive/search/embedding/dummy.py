@@ -1,4 +1,4 @@
-"""Vectors without a model: fast, the same everywhere, near when words are shared. For tests and dry runs."""
+"""Embeddings without a model, for tests and dry runs: fast, deterministic, and close for texts with common words."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DIMENSIONS: Final = 64
 
 
 class DummyEmbedder:
-    """Every token adds to or takes from one of 64 dimensions, by its checksum."""
+    """Every token adds 1 to or subtracts 1 from one of 64 dimensions, chosen by its checksum."""
 
     model: VectorModel = VectorModel("dummy", DIMENSIONS)
 

@@ -1,4 +1,4 @@
-"""From the name of a model in the configuration to a model that can be used, at once or in the background."""
+"""Loads the configured embedding model, immediately or in the background."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ def open_embedder(
 ) -> Embedder:
     """Load the model that `spec` names: minilm, dummy, openai:NAME, sentence-transformers:NAME or fastembed:NAME.
 
-    `url`, `key` and `timeout_seconds` belong to an endpoint, `threads` to a model that runs here. Unavailable says why a
-    model cannot be used; ConfigError, that there is none of that name.
+    `url`, `key` and `timeout_seconds` are for a remote endpoint, `threads` for a local model. Raises Unavailable if
+    the model cannot be loaded, and ConfigError if the name is unknown.
     """
     kind, _, name = spec.partition(":")
     match kind, name:
@@ -50,7 +50,7 @@ def open_embedder(
 
 
 class BackgroundEmbedder:
-    """A model that loads beside everything else. Called, it gives the model or says by Unavailable why there is none."""
+    """Loads a model in a background thread. Calling it returns the model or raises Unavailable with the reason."""
 
     def __init__(self, load: Callable[[], Embedder]) -> None:
         self._load = load
@@ -61,7 +61,7 @@ class BackgroundEmbedder:
         self._is_started = False
 
     def start(self) -> None:
-        """Begin to load, unless that was done before."""
+        """Start loading, unless already started."""
         with self._lock:
             if self._is_started:
                 return
@@ -69,7 +69,7 @@ class BackgroundEmbedder:
         threading.Thread(target=self._run, name="load-embedder", daemon=True).start()
 
     def wait(self, timeout_seconds: float | None = None) -> Embedder:
-        """The model, as soon as it is loaded."""
+        """Wait for the model and return it. Raises Unavailable if it is not loaded in time."""
         self.start()
         self._done.wait(timeout_seconds)
         return self()
@@ -80,7 +80,7 @@ class BackgroundEmbedder:
         if self._problem is not None:
             raise Unavailable(self._problem.message, hint=self._problem.hint)
         self.start()
-        raise Unavailable("The embedding model is still loading.", hint="Ask again in a moment.")
+        raise Unavailable("The embedding model is still loading.", hint="Try again in a moment.")
 
     def _run(self) -> None:
         try:

@@ -1,4 +1,4 @@
-"""The default model: all-MiniLM-L6-v2 with int8 weights, on the processor, without network and without a key."""
+"""The default model: all-MiniLM-L6-v2 with int8 weights, run on the CPU without network or key."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ WEIGHTS_SHA256: Final = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab
 VOCABULARY_SHA256: Final = "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3"
 DIMENSIONS: Final = 384
 MAX_PIECES: Final = 128
-"""Twice as many cost twice as much and found less on four of five measured sets."""
+"""256 pieces took twice as long and found less on four of five measured sets."""
 BATCH_PIECES: Final = 1024
-"""Pieces of one batch with its padding: what bounds memory."""
-_REINSTALL = "Install contextive-mcp again, or choose another embedding_model."
+"""Pieces of one batch including padding, which limits memory."""
+_REINSTALL = "Reinstall contextive-mcp, or choose another embedding_model."
 
 
 ##= docs/spec/knowledge.md#ranking
 ##% The default embedding model MUST need neither network nor key.
 class MiniLmEmbedder:
-    """The loaded model. It may be used by several threads at once."""
+    """The loaded model. Thread-safe."""
 
     def __init__(self, *, threads: int = 1) -> None:
         self._wordpiece = WordPiece(_read_vocabulary(), MAX_PIECES)
@@ -49,11 +49,11 @@ class MiniLmEmbedder:
         options.intra_op_num_threads = max(1, threads)
         options.inter_op_num_threads = 1
         options.log_severity_level = 3
-        # Without the arena a long batch does not keep its memory for ever.
+        # The arena would keep the memory of a long batch forever.
         options.enable_cpu_mem_arena = False
-        # A plan of memory for each shape of a batch would be kept too, and no two batches are alike.
+        # A memory plan would be kept for each batch shape, and no two batches are alike.
         options.enable_mem_pattern = False
-        # Threads that spin between two runs would take the processor from the rest of the server.
+        # Threads that spin between runs would take CPU time from the rest of the server.
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         self._session = onnxruntime.InferenceSession(weights, options, providers=["CPUExecutionProvider"])
         _return_memory()
@@ -77,7 +77,7 @@ class MiniLmEmbedder:
         return row
 
     def _run(self, encoded: Sequence[Sequence[int]]) -> Matrix:
-        """The mean of the hidden states over each text's own pieces."""
+        """The mean of the hidden states over the pieces of each text, without padding."""
         import numpy as np
 
         width = max(map(len, encoded))
@@ -94,9 +94,9 @@ class MiniLmEmbedder:
 
 
 def batches_by_length(lengths: Sequence[int], budget: int) -> Iterator[list[int]]:
-    """Indices of texts of like length, so many that the longest times their number stays within the budget."""
+    """Batches of indices of texts with similar length. Longest length times batch size is within the budget."""
     batch: list[int] = []
-    # From the longest down, so that the first batch shows the most memory that will be needed.
+    # Longest first, so the first batch already needs the peak memory.
     for at in sorted(range(len(lengths)), key=lambda at: (-lengths[at], at)):
         if batch and lengths[batch[0]] * (len(batch) + 1) > budget:
             yield batch
@@ -107,13 +107,13 @@ def batches_by_length(lengths: Sequence[int], budget: int) -> Iterator[list[int]
 
 
 def _return_memory() -> None:
-    """Give back what unfolding the weights took and freed, some 70 MB. Where the C library cannot, it stays with the process."""
+    """Return freed memory to the system if it has `malloc_trim`: loading the weights leaves some 70 MB."""
     with contextlib.suppress(OSError, TypeError, AttributeError):
         ctypes.CDLL(None).malloc_trim(0)
 
 
 def _read_weights() -> bytes:
-    # The package is looked up and not imported: it is read as data.
+    # The package is only located, not imported: it is read as data.
     found = importlib.util.find_spec(WEIGHTS_PACKAGE)
     if found is None or found.origin is None:
         raise Unavailable("The package with the weights of the embedding model is not installed.", hint=_REINSTALL)
@@ -122,7 +122,7 @@ def _read_weights() -> bytes:
     except OSError as error:
         raise Unavailable("The weights of the embedding model cannot be read.", hint=_REINSTALL) from error
     if hashlib.sha256(weights).hexdigest() != WEIGHTS_SHA256:
-        raise Unavailable("The weights of the embedding model are not those that were expected.", hint=_REINSTALL)
+        raise Unavailable("The weights of the embedding model have an unexpected checksum.", hint=_REINSTALL)
     return weights
 
 
@@ -132,6 +132,6 @@ def _read_vocabulary() -> list[str]:
     except (OSError, EOFError) as error:
         raise Unavailable("The vocabulary of the embedding model cannot be read.", hint=_REINSTALL) from error
     if hashlib.sha256(text).hexdigest() != VOCABULARY_SHA256:
-        raise Unavailable("The vocabulary of the embedding model is not the one that was expected.", hint=_REINSTALL)
-    # Only a line feed ends a line here: some pieces are themselves what splitlines takes for an end.
+        raise Unavailable("The vocabulary of the embedding model has an unexpected checksum.", hint=_REINSTALL)
+    # Not splitlines: some pieces are characters that it takes for line breaks.
     return text.decode("utf-8").removesuffix("\n").split("\n")

@@ -1,4 +1,4 @@
-"""Vectors from any endpoint that speaks the embeddings wire of OpenAI."""
+"""Embeddings from any endpoint with OpenAI's embeddings API."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 DEFAULT_URL: Final = "https://api.openai.com/v1"
 BATCH_TEXTS: Final = 64
 MAX_CHARACTERS: Final = 8000
-"""Longer texts are cut: endpoints refuse what is over their limit instead of cutting it themselves."""
+"""Longer texts are cut, because endpoints reject texts over their limit."""
 MAX_ATTEMPTS: Final = 4
 MAX_PAUSE_SECONDS: Final = 20.0
 _RETRY_STATUSES = frozenset({408, 409, 429, 500, 502, 503, 504, 529})
 
 
 class OpenAiEmbedder:
-    """One model behind one endpoint. Its dimensions are learnt from a first call when it is opened."""
+    """One model of one endpoint. A first request when it is opened tells its dimensions."""
 
     def __init__(
         self,
@@ -42,7 +42,7 @@ class OpenAiEmbedder:
         self._client = httpx.Client(headers=headers, timeout=timeout_seconds)
         self._first_pause_seconds = first_pause_seconds
         self._model = VectorModel(f"openai:{name}", 0)
-        self._model = VectorModel(f"openai:{name}", self._ask(["dimensions"]).shape[1])
+        self._model = VectorModel(f"openai:{name}", self._request(["dimensions"]).shape[1])
 
     @property
     def model(self) -> VectorModel:
@@ -54,7 +54,7 @@ class OpenAiEmbedder:
         if not texts:
             return np.zeros((0, self._model.dimensions), dtype=np.float32)
         batches = [texts[at : at + BATCH_TEXTS] for at in range(0, len(texts), BATCH_TEXTS)]
-        return normalise_rows(np.concatenate([self._ask(batch) for batch in batches]))
+        return normalise_rows(np.concatenate([self._request(batch) for batch in batches]))
 
     def embed_query(self, text: str) -> Matrix:
         row: Matrix = self.embed([text])[0]
@@ -63,14 +63,14 @@ class OpenAiEmbedder:
     def close(self) -> None:
         self._client.close()
 
-    def _ask(self, texts: Sequence[str]) -> Matrix:
-        # An empty input is an error on this wire, and a chunk of blanks is none.
-        shown = [text[:MAX_CHARACTERS] if text.strip() else "empty" for text in texts]
-        body = {"model": self._name, "input": shown, "encoding_format": "float"}
+    def _request(self, texts: Sequence[str]) -> Matrix:
+        # The API rejects an empty input, but a chunk may be blank.
+        inputs = [text[:MAX_CHARACTERS] if text.strip() else "empty" for text in texts]
+        body = {"model": self._name, "input": inputs, "encoding_format": "float"}
         return _read_rows(self._send(body), len(texts), self._model.dimensions)
 
     def _send(self, body: dict[str, Any]) -> httpx.Response:
-        """The answer, after as many attempts as it takes within bounds. No text of the endpoint gets into an error."""
+        """The response, after retries if needed. Errors contain no text from the endpoint."""
         retries = Retries(MAX_ATTEMPTS, self._first_pause_seconds, longest_pause_seconds=MAX_PAUSE_SECONDS)
         return with_retries(lambda: self._attempt(body), retries)
 
@@ -98,16 +98,16 @@ def _problem(text: str) -> UpstreamError:
 
 
 def _read_rows(response: httpx.Response, count: int, dimensions: int) -> Matrix:
-    """The vectors of an answer in the order of the texts."""
+    """The vectors of a response, in the order of the texts."""
     import numpy as np
 
     try:
         data = sorted(response.json()["data"], key=lambda item: item["index"])
         rows = np.asarray([item["embedding"] for item in data], dtype=np.float32)
     except (ValueError, KeyError, TypeError) as error:
-        raise UpstreamError("The embedding endpoint gave an answer that is no list of vectors.") from error
+        raise UpstreamError("The response of the embedding endpoint is not a list of vectors.") from error
     if rows.ndim != 2 or rows.shape[0] != count or not np.isfinite(rows).all():
-        raise UpstreamError("The embedding endpoint gave another number of vectors than texts were sent.")
+        raise UpstreamError("The embedding endpoint did not return one vector for each text.")
     if dimensions and rows.shape[1] != dimensions:
-        raise UpstreamError("The embedding endpoint gave vectors of another length than before.")
+        raise UpstreamError("The embedding endpoint returned vectors of a different length than before.")
     return rows

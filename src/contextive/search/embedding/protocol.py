@@ -1,4 +1,4 @@
-"""What search and the embedding worker ask of a model that turns text into vectors."""
+"""The protocol of embedding models."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ if TYPE_CHECKING:
 
 _TELEMETRY_OFF: Final = {
     "ORT_DISABLE_TELEMETRY": "1",  # onnxruntime
-    "HF_HUB_DISABLE_TELEMETRY": "1",  # what sentence-transformers and fastembed download with
+    "HF_HUB_DISABLE_TELEMETRY": "1",  # the downloader of sentence-transformers and fastembed
     "DO_NOT_TRACK": "1",
 }
 
 
 class Embedder(Protocol):
-    """A loaded model. Its vectors have length one, so that their product is the cosine."""
+    """A loaded model. Its vectors have length 1, so their dot product is the cosine similarity."""
 
     @property
     def model(self) -> VectorModel:
-        """Name and dimensions, as they are kept with the vectors."""
+        """Name and dimensions, as stored with the vectors."""
         ...
 
     def embed(self, texts: Sequence[str]) -> Matrix:
@@ -34,12 +34,12 @@ class Embedder(Protocol):
         ...
 
     def embed_query(self, text: str) -> Matrix:
-        """The vector of a question, of one dimension."""
+        """The vector of a query, as a one-dimensional array."""
         ...
 
 
 def normalise_rows(rows: Matrix) -> Matrix:
-    """Rows of length one. A row of zeros stays as it is."""
+    """Rows scaled to length 1. A row of zeros is unchanged."""
     import numpy as np
 
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
@@ -47,5 +47,5 @@ def normalise_rows(rows: Matrix) -> Matrix:
 
 
 def disable_telemetry() -> None:
-    """Switch off the reports that some libraries send to their makers. Call it before the first of them is imported."""
+    """Turn off the telemetry of third-party libraries. Must be called before they are imported."""
     os.environ.update(_TELEMETRY_OFF)

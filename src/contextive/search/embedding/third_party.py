@@ -1,4 +1,4 @@
-"""Models of packages that the user has installed beside this one."""
+"""Models from packages that the user has installed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class SentenceTransformersEmbedder:
-    """A model by its name in sentence-transformers."""
+    """A model from sentence-transformers."""
 
     def __init__(self, name: str) -> None:
         module = _import("sentence_transformers", "sentence-transformers")
@@ -39,7 +39,7 @@ class SentenceTransformersEmbedder:
 
 
 class FastEmbedEmbedder:
-    """A model by its name in fastembed, which knows a form for questions of its own."""
+    """A model from fastembed, which embeds queries differently from texts."""
 
     def __init__(self, name: str) -> None:
         module = _import("fastembed", "fastembed")
@@ -72,7 +72,9 @@ def _import(module: str, package: str) -> ModuleType:
 
 
 def _unusable(package: str, name: str) -> Unavailable:
-    return Unavailable(f"{package} cannot load the model {name}.", hint="Check its name and that it was downloaded.")
+    return Unavailable(
+        f"{package} cannot load the model {name}.", hint="Check the name and that the model is downloaded."
+    )
 
 
 def _as_rows(rows: Any, dimensions: int) -> Matrix:

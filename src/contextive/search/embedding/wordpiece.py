@@ -1,4 +1,4 @@
-"""WordPiece as BERT's uncased models use it: text to piece numbers, with the vocabulary and nothing else."""
+"""The WordPiece tokeniser of BERT's uncased models. It needs only the vocabulary."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from functools import lru_cache
 from typing import Final
 
 MAX_WORD_LENGTH: Final = 100
-"""A longer word is one unknown piece, as in the model's training."""
-MEMO_LIMIT: Final = 50_000
+"""A longer word becomes one unknown piece, as in the training of the model."""
+MAX_CACHED_WORDS: Final = 50_000
 
 
 class WordPiece:
@@ -22,30 +22,30 @@ class WordPiece:
         self._last = self._numbers["[SEP]"]
         self._longest = max(map(len, vocabulary))
         self._max_pieces = max_pieces
-        self._memo: dict[str, tuple[int, ...]] = {}
+        self._cache: dict[str, tuple[int, ...]] = {}
 
     def encode(self, text: str) -> list[int]:
-        """The numbers of a text's pieces between the two marks, cut at the limit."""
-        room = self._max_pieces - 2
+        """The piece numbers of a text between [CLS] and [SEP], cut at the limit."""
+        limit = self._max_pieces - 2
         numbers: list[int] = []
-        # No piece is made of less than one character, so what lies far behind cannot matter.
-        for word in split_words(text[: room * (MAX_WORD_LENGTH + 1)]):
+        # A piece has at least one character, so the rest of a long text cannot matter.
+        for word in split_words(text[: limit * (MAX_WORD_LENGTH + 1)]):
             numbers.extend(self._pieces(word))
-            if len(numbers) >= room:
+            if len(numbers) >= limit:
                 break
-        return [self._first, *numbers[:room], self._last]
+        return [self._first, *numbers[:limit], self._last]
 
     def _pieces(self, word: str) -> tuple[int, ...]:
-        known = self._memo.get(word)
-        if known is None:
-            known = self._match(word)
-            if len(self._memo) >= MEMO_LIMIT:
-                self._memo.clear()
-            self._memo[word] = known
-        return known
+        pieces = self._cache.get(word)
+        if pieces is None:
+            pieces = self._match(word)
+            if len(self._cache) >= MAX_CACHED_WORDS:
+                self._cache.clear()
+            self._cache[word] = pieces
+        return pieces
 
     def _match(self, word: str) -> tuple[int, ...]:
-        """The longest piece that fits from the left, again and again; a word with a gap is unknown as a whole."""
+        """The longest matching piece from the left, repeatedly. If no piece matches, the whole word is unknown."""
         if len(word) > MAX_WORD_LENGTH:
             return (self._unknown,)
         numbers: list[int] = []
@@ -64,11 +64,11 @@ class WordPiece:
 
 
 def split_words(text: str) -> list[str]:
-    """Lower-cased words without accents; every mark of punctuation and every Chinese character is a word of its own."""
+    """Lower-cased words without accents; each punctuation mark and each Chinese character is a separate word."""
     if not text.isascii():
         text = "".join(map(_clean, text))
         text = "".join(mark for mark in unicodedata.normalize("NFD", text) if unicodedata.category(mark) != "Mn")
-        # Lower-casing goes letter by letter: the end of a word does not change its sigma.
+        # Lower-casing letter by letter: str.lower would change a sigma at the end of a word.
         text = "".join(map(str.lower, text))
         return [word for word in "".join(map(_space_punctuation, text)).split(" ") if word]
     return text.translate(_ASCII).split()
