@@ -60,7 +60,7 @@ class Glob:
     @cached_property
     def _components(self) -> tuple[_Component, ...]:
         if len(self.pattern) > _MAX_PATTERN or "\0" in self.pattern:
-            raise ConfigError(f"A pattern is longer than {_MAX_PATTERN} characters, or holds a NUL.")
+            raise ConfigError(f"A pattern is longer than {_MAX_PATTERN} characters, or contains a NUL.")
         components: list[_Component] = []
         for part in self.pattern.split("/"):
             if part == "**":
