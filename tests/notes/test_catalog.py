@@ -21,7 +21,7 @@ def test_the_first_by_path_keeps_a_slug_and_the_other_is_reported() -> None:
     assert found is not None
     assert found.content == "first"
     assert [(p.path, p.message) for p in catalog.problems] == [
-        ("notes/b/x.md", "its slug 'x' is that of notes/a/x.md; it is shown as 'notes-b-x'")
+        ("notes/b/x.md", "the slug 'x' is used by notes/a/x.md; the note is shown as 'notes-b-x'")
     ]
     other = catalog.get("notes-b-x")
     assert other is not None
