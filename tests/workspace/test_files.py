@@ -234,7 +234,7 @@ def test_nothing_outside_the_boundary_is_read(path: str, files: ProjectFiles, ro
     (root.parent / "project_evil").mkdir()
     (root.parent / "project_evil/x.md").write_text("secret", encoding="utf-8")
     named = path.format(outside=outside)
-    assert reason_of(files.read(named)) == "it lies outside the project"
+    assert reason_of(files.read(named)) == "it is outside the project"
     assert not files.is_file(named)
     assert not files.allows(named)
 
