@@ -86,7 +86,7 @@ def test_a_link_out_of_the_project_is_reported_and_not_read(project: Project) ->
     outside.write_text(cite("specs/coffee.md#serving", MILK), encoding="utf-8")
     (project.root / "src/link.rs").symlink_to(outside)
     view = project.service().view()
-    assert problem_of(view, "src/link.rs") == "src/link.rs is skipped: it lies outside the project"
+    assert problem_of(view, "src/link.rs") == "src/link.rs is skipped: it is outside the project"
     assert statuses(view)[MILK] == "not_started"
 
 

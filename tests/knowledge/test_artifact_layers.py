@@ -11,18 +11,18 @@ from contextive.knowledge.subsystems import NO_CATALOG, parse_catalog
 DECLARED = Edge("SourceFile:a", "DECLARES", "IntegrationMessage:AMessage")
 
 
-def artifact(path: str, kind: ArtifactType, subsystem: str | None = None, **facts: object) -> Artifact:
-    return Artifact(path, kind, "d", 1, path, "n", subsystem, **facts)  # type: ignore[arg-type]
+def artifact(path: str, kind: ArtifactType, subsystem: str | None = None, **fields: object) -> Artifact:
+    return Artifact(path, kind, "d", 1, path, "n", subsystem, **fields)  # type: ignore[arg-type]
 
 
 def test_a_file_is_a_node_with_its_chunks_and_symbols() -> None:
     text = "class OrderMessage:\n    pass\n"
-    around = ParseContext(prefixes=("src/pkg",))
-    parsed = parse_artifact("src/pkg/ingest/a.py", text.encode(), text, around, LastCommit("c0", 7.0))
+    context = ParseContext(prefixes=("src/pkg",))
+    parsed = parse_artifact("src/pkg/ingest/a.py", text.encode(), text, context, LastCommit("c0", 7.0))
     layer = artifact_layer(parsed)
-    here = "SourceFile:src/pkg/ingest/a.py"
+    file_node = "SourceFile:src/pkg/ingest/a.py"
     assert [node.id for node in layer.nodes] == [
-        here, "Chunk:src/pkg/ingest/a.py::0", "Symbol:src/pkg/ingest/a.py::OrderMessage",
+        file_node, "Chunk:src/pkg/ingest/a.py::0", "Symbol:src/pkg/ingest/a.py::OrderMessage",
     ]  # fmt: skip
     assert layer.nodes[0].properties == {
         "path": "src/pkg/ingest/a.py", "artifact_type": "code", "title": "a.py", "subsystem": "Ingest",
@@ -31,10 +31,10 @@ def test_a_file_is_a_node_with_its_chunks_and_symbols() -> None:
     assert layer.nodes[1].properties["sequence"] == 0
     assert layer.nodes[2].properties["qualified_name"] == "OrderMessage"
     assert set(layer.edges) == {
-        Edge(here, "HAS_CHUNK", "Chunk:src/pkg/ingest/a.py::0"),
-        Edge(here, "DECLARES_SYMBOL", "Symbol:src/pkg/ingest/a.py::OrderMessage"),
-        Edge(here, "BELONGS_TO", "Subsystem:Ingest"),
-        Edge(here, "DECLARES", "IntegrationMessage:OrderMessage"),
+        Edge(file_node, "HAS_CHUNK", "Chunk:src/pkg/ingest/a.py::0"),
+        Edge(file_node, "DECLARES_SYMBOL", "Symbol:src/pkg/ingest/a.py::OrderMessage"),
+        Edge(file_node, "BELONGS_TO", "Subsystem:Ingest"),
+        Edge(file_node, "DECLARES", "IntegrationMessage:OrderMessage"),
     }
 
 
@@ -49,12 +49,12 @@ def test_a_file_is_a_node_with_its_chunks_and_symbols() -> None:
         ("other", []),
     ],
 )  # fmt: skip
-def test_the_type_of_a_file_decides_how_it_is_connected(kind: ArtifactType, edges: list[Edge]) -> None:
+def test_the_type_of_a_file_decides_its_edges(kind: ArtifactType, edges: list[Edge]) -> None:
     layer = artifact_layer(ParsedArtifact(artifact("a", kind, "S", messages=("AMessage",))))
     assert list(layer.edges) == edges
 
 
-def test_the_project_has_subsystems_messages_and_telemetry() -> None:
+def test_the_project_layer_has_subsystems_messages_and_telemetry() -> None:
     catalog = parse_catalog('{"A": {"criticality": "high", "depends_on": ["b", "Ghost", "A"]}, "B": {}}', "c")
     layer = project_layer(
         [
@@ -79,12 +79,12 @@ def test_the_project_has_subsystems_messages_and_telemetry() -> None:
     }
 
 
-def test_the_order_of_artifacts_does_not_change_the_project() -> None:
-    some = [artifact(f"{n}.py", "code", f"S{n % 2}", messages=(f"M{n}Message",)) for n in range(6)]
-    assert project_layer(some, NO_CATALOG) == project_layer(reversed(some), NO_CATALOG)
+def test_the_order_of_artifacts_does_not_change_the_project_layer() -> None:
+    artifacts = [artifact(f"{n}.py", "code", f"S{n % 2}", messages=(f"M{n}Message",)) for n in range(6)]
+    assert project_layer(artifacts, NO_CATALOG) == project_layer(reversed(artifacts), NO_CATALOG)
 
 
-def test_references_become_edges_of_their_kind() -> None:
+def test_references_become_edges_of_the_right_type() -> None:
     artifacts = {
         "a.py": "SourceFile:a.py",
         "b.py": "SourceFile:b.py",

@@ -1,4 +1,4 @@
-"""How files are cut, and what holds for every cut."""
+"""How files are split into chunks."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from contextive.knowledge.languages import language_of
 from contextive.knowledge.windows import Window
 
 
-def chunked(path: str, text: str, artifact_type: ArtifactType = "code") -> tuple[Chunk, ...]:
+def chunks_of(path: str, text: str, artifact_type: ArtifactType = "code") -> tuple[Chunk, ...]:
     language = language_of(path)
     names = extract_names(path, text, language, artifact_type)
     return chunk_text(path, text, language, artifact_type, names.symbols)
 
 
-def titles(path: str, text: str) -> list[str]:
-    return [chunk.title for chunk in chunked(path, text)]
+def titles_of(path: str, text: str) -> list[str]:
+    return [chunk.title for chunk in chunks_of(path, text)]
 
 
 _FRAGMENTS = st.sampled_from(
@@ -92,8 +92,8 @@ _PATHS = st.sampled_from(
 ##% Every non-blank line of a file MUST be in a chunk, except for front matter.
 @settings(max_examples=300, deadline=None)
 @given(_PATHS, _TEXTS)
-def test_every_line_is_in_a_chunk_and_every_chunk_is_its_lines(path: str, text: str) -> None:
-    chunks = chunked(path, text)
+def test_every_line_is_in_a_chunk_and_chunks_equal_their_lines(path: str, text: str) -> None:
+    chunks = chunks_of(path, text)
     lines = text.replace("\r\n", "\n").split("\n")
     covered: set[int] = set()
     for chunk in chunks:
@@ -123,7 +123,7 @@ def front_matter_lines(lines: list[str]) -> int:
 
 @settings(max_examples=100, deadline=None)
 @given(_PATHS, _TEXTS)
-def test_every_symbol_starts_in_a_chunk_and_the_same_text_gives_the_same_chunks(path: str, text: str) -> None:
+def test_every_symbol_starts_in_a_chunk_and_chunking_is_deterministic(path: str, text: str) -> None:
     language = language_of(path)
     names = extract_names(path, text, language, "code")
     chunks = chunk_text(path, text, language, "code", names.symbols)
@@ -134,31 +134,31 @@ def test_every_symbol_starts_in_a_chunk_and_the_same_text_gives_the_same_chunks(
 
 @pytest.mark.parametrize("path", ["a.py", "a.md", "a.sql", "a.txt"])
 @pytest.mark.parametrize("text", ["", "\n", " \t\r\n\n"])
-def test_a_file_of_white_space_has_no_chunk(path: str, text: str) -> None:
-    assert chunked(path, text) == ()
+def test_a_file_of_white_space_has_no_chunks(path: str, text: str) -> None:
+    assert chunks_of(path, text) == ()
 
 
 ##= docs/spec/knowledge.md#chunks-and-symbols
 ##% The id of a chunk MUST be its path and its number, separated by two colons.
-def test_ids_count_from_zero_and_digests_depend_on_place_title_and_text() -> None:
-    (chunk,) = chunked("d/a.md", "# Title\n\nText.\n")
+def test_ids_count_from_zero_and_digests_include_path_title_and_text() -> None:
+    (chunk,) = chunks_of("d/a.md", "# Title\n\nText.\n")
     assert chunk.chunk_id == "d/a.md::0"
     assert chunk.digest == hashlib.sha256(b"d/a.md:0:Title\0# Title\n\nText.").hexdigest()
 
 
 ##= docs/spec/knowledge.md#chunks-and-symbols
 ##% Prose MUST be split at headings, code at symbols, and everything else into overlapping windows.
-def test_markdown_is_cut_at_headings_with_their_trail_as_title() -> None:
+def test_markdown_is_split_at_headings_and_titled_with_their_trail() -> None:
     text = "Before.\n\n# Guide\n\nHello.\n\n## Install `it`\n\nDo.\n\nDeep\n----\n\nMore.\n\n# End\n\nBye.\n"
-    assert titles("docs/guide.md", text) == ["Guide", "Guide", "Guide > Install it", "Guide > Deep", "Guide > End"]
+    assert titles_of("docs/guide.md", text) == ["Guide", "Guide", "Guide > Install it", "Guide > Deep", "Guide > End"]
 
 
-def test_restructured_text_is_cut_at_headings_with_their_labels() -> None:
+def test_restructured_text_is_split_at_headings_including_their_labels() -> None:
     text = (
         ".. _guide:\n\n=====\nGuide\n=====\n\nHello.\n\n.. _install:\n\nInstall :class:`it <x.It>`\n-----\n\nDo.\n\n"
         "Deep\n~~~~\n\n::\n\n    No\n    --\n\n- item\n---\n\nEnd\n---\n\nOne line\nof prose\n--------\n\n----\n\nBye.\n"
     )
-    chunks = chunked("docs/guide.rst", text)
+    chunks = chunks_of("docs/guide.rst", text)
     assert [(chunk.title, chunk.line_start) for chunk in chunks] == [
         ("Guide", 1),
         ("Guide > Install it", 9),
@@ -167,64 +167,64 @@ def test_restructured_text_is_cut_at_headings_with_their_labels() -> None:
     ]
 
 
-def test_asciidoc_is_cut_at_headings_outside_of_blocks() -> None:
+def test_asciidoc_is_split_at_headings_outside_of_blocks() -> None:
     text = "= Guide\n\nHello.\n\n== Install `it`\n\n----\n== no heading\n----\n\nDo.\n\n=== Deep ===\n\nMore.\n"
-    assert titles("docs/guide.adoc", text) == ["Guide", "Guide > Install it", "Guide > Install it > Deep"]
+    assert titles_of("docs/guide.adoc", text) == ["Guide", "Guide > Install it", "Guide > Install it > Deep"]
 
 
-def test_a_picture_in_a_heading_is_called_by_its_description() -> None:
+def test_an_image_in_a_heading_is_replaced_by_its_description() -> None:
     text = '# <a href="x"><img alt="chi" src="logo.svg" /></a>\n\nHello.\n\n## A List<String> <br>\n\nMore.\n'
-    assert titles("README.md", text) == ["chi", "chi > A List<String>"]
+    assert titles_of("README.md", text) == ["chi", "chi > A List<String>"]
 
 
-def test_a_document_without_a_title_is_called_by_its_file() -> None:
-    assert titles("docs/notes.md", "## One\n\nA.\n") == ["notes > One"]
+def test_a_document_without_a_title_is_titled_with_its_file_name() -> None:
+    assert titles_of("docs/notes.md", "## One\n\nA.\n") == ["notes > One"]
 
 
-def test_front_matter_gives_the_title_and_is_in_no_chunk() -> None:
-    (chunk,) = chunked("d/a.md", "---\ntitle: 'My page'\ntags: [x]\n---\n\n## One\n\nText.\n")
+def test_front_matter_provides_the_title_and_is_not_in_a_chunk() -> None:
+    (chunk,) = chunks_of("d/a.md", "---\ntitle: 'My page'\ntags: [x]\n---\n\n## One\n\nText.\n")
     assert (chunk.title, chunk.line_start, chunk.line_end) == ("My page > One", 6, 8)
     assert "tags" not in chunk.text
 
 
-def test_headings_in_fences_and_comments_are_text() -> None:
+def test_headings_in_fences_and_comments_are_ignored() -> None:
     text = "# T\n\n```sh\n# no heading\n~~~\n```\n\n<!--\n# nor this\n-->\n\n    # nor code\n\n- item\n---\n"
-    assert titles("d/a.md", text) == ["T"]
+    assert titles_of("d/a.md", text) == ["T"]
 
 
-def test_a_heading_without_text_goes_with_the_next_section() -> None:
-    chunks = chunked("d/a.md", "# T\n\n## Empty\n\n## Full\n\nText.\n\n## Last\n")
+def test_a_heading_without_text_joins_the_next_section() -> None:
+    chunks = chunks_of("d/a.md", "# T\n\n## Empty\n\n## Full\n\nText.\n\n## Last\n")
     assert [(chunk.title, chunk.line_start, chunk.line_end) for chunk in chunks] == [
         ("T > Full", 1, 7),
         ("T > Last", 9, 9),
     ]
 
 
-def test_a_long_section_is_cut_between_paragraphs() -> None:
+def test_a_long_section_is_split_between_paragraphs() -> None:
     paragraph = "Some words of prose. " * 20
-    chunks = chunked("d/a.md", "# T\n\n" + "\n\n".join([paragraph] * 10))
+    chunks = chunks_of("d/a.md", "# T\n\n" + "\n\n".join([paragraph] * 10))
     assert len(chunks) > 2
     assert {chunk.title for chunk in chunks} == {"T"}
     assert all(chunk.text.endswith("prose.") and chunk.text.startswith(("# T", "Some")) for chunk in chunks)
 
 
-def test_a_fence_is_not_torn_while_there_is_another_place() -> None:
+def test_a_fence_is_not_split_if_there_is_another_place_to_split() -> None:
     fence = "```\n" + "code\n\n" * 100 + "```"
-    chunks = chunked("d/a.md", "# T\n\n" + "Prose. " * 150 + "\n\n" + fence + "\n")
+    chunks = chunks_of("d/a.md", "# T\n\n" + "Prose. " * 150 + "\n\n" + fence + "\n")
     assert [chunk.text.count("```") for chunk in chunks] == [0, 2]
 
 
-def test_a_paragraph_on_one_long_line_is_cut_at_spaces() -> None:
-    chunks = chunked("d/a.md", "# T\n\n" + "word " * 1_000)
+def test_a_paragraph_on_one_long_line_is_split_at_spaces() -> None:
+    chunks = chunks_of("d/a.md", "# T\n\n" + "word " * 1_000)
     assert {chunk.kind for chunk in chunks[1:]} == {"window"}
     assert all(chunk.text.startswith("word") or chunk.text.startswith(("ord", "rd", "d")) for chunk in chunks[1:])
     assert all(chunk.text.endswith("word") and chunk.line_start == 3 for chunk in chunks[1:])
 
 
-def test_code_is_cut_by_symbol_with_comments_above_it() -> None:
+def test_code_is_split_by_symbol_including_comments_above_it() -> None:
     body = "    x = 1\n" * 30
     text = f"'''Doc.'''\nimport os\n\nLIMIT = {'1' * 60}\n\n# why\ndef a():\n{body}\n\ndef b():\n{body}"
-    chunks = chunked("pkg/tool.py", text)
+    chunks = chunks_of("pkg/tool.py", text)
     assert [(chunk.title, chunk.line_start) for chunk in chunks] == [("tool", 1), ("a (tool)", 6), ("b (tool)", 40)]
     assert [chunk.symbols for chunk in chunks] == [(), ("pkg/tool.py::a",), ("pkg/tool.py::b",)]
 
@@ -232,51 +232,51 @@ def test_code_is_cut_by_symbol_with_comments_above_it() -> None:
 def test_a_comment_block_above_stays_with_its_symbol() -> None:
     body = "  x();\n" * 40
     text = f"int top = 1;\nint top2 = 2; /* {'a' * 60} */\n\n/*\nWhat it does\n*/\nint f() {{\n{body}}}\n"
-    assert [(chunk.title, chunk.line_start) for chunk in chunked("a.c", text)] == [("a", 1), ("f (a)", 4)]
+    assert [(chunk.title, chunk.line_start) for chunk in chunks_of("a.c", text)] == [("a", 1), ("f (a)", 4)]
 
 
-def test_a_large_class_is_its_head_and_its_methods() -> None:
+def test_a_large_class_is_split_into_its_head_and_methods() -> None:
     body = "        x = 1\n" * 40
     text = f"class A:\n    '''{'Doc. ' * 30}'''\n\n    def m(self):\n{body}\n    def n(self):\n{body}\n    def o(self):\n{body}"
-    assert titles("a.py", text) == ["A (a)", "A.m (a)", "A.n (a)", "A.o (a)"]
+    assert titles_of("a.py", text) == ["A (a)", "A.m (a)", "A.n (a)", "A.o (a)"]
 
 
 def test_a_small_class_is_one_chunk_with_its_methods() -> None:
-    (chunk,) = chunked("a.py", "class A:\n    def m(self): pass\n    def n(self): pass\n")
+    (chunk,) = chunks_of("a.py", "class A:\n    def m(self): pass\n    def n(self): pass\n")
     assert chunk.symbols == ("a.py::A", "a.py::A.m", "a.py::A.n")
 
 
 def test_trivial_symbols_share_a_chunk_that_lists_them() -> None:
-    assert titles("a.py", "def a(): pass\n\n\ndef b(): pass\n\n\ndef c(): pass\n") == ["a, b, c (a)"]
+    assert titles_of("a.py", "def a(): pass\n\n\ndef b(): pass\n\n\ndef c(): pass\n") == ["a, b, c (a)"]
 
 
-def test_opening_and_closing_lines_go_with_what_they_hold() -> None:
+def test_opening_and_closing_lines_join_the_symbols_inside() -> None:
     body = "        x();\n" * 30
-    chunks = chunked("a.rs", f"impl S {{\n    fn a() {{\n{body}    }}\n\n    fn b() {{\n{body}    }}\n}}\n")
+    chunks = chunks_of("a.rs", f"impl S {{\n    fn a() {{\n{body}    }}\n\n    fn b() {{\n{body}    }}\n}}\n")
     assert [chunk.title for chunk in chunks] == ["S.a (a)", "S.b (a)"]
     assert chunks[0].text.startswith("impl S {")
     assert chunks[1].text.endswith("\n}")
 
 
-def test_a_function_that_is_too_long_is_cut_and_keeps_its_name() -> None:
-    chunks = chunked("a.py", "def f():\n" + "    call(with_some, arguments)\n" * 200)
+def test_a_long_function_is_split_and_every_chunk_has_its_name() -> None:
+    chunks = chunks_of("a.py", "def f():\n" + "    call(with_some, arguments)\n" * 200)
     assert len(chunks) > 3
     assert {chunk.title for chunk in chunks} == {"f (a)"}
 
 
-def test_names_that_say_nothing_have_their_folder() -> None:
-    assert titles("pkg/__init__.py", "x = 1\n") == ["pkg/__init__"]
+def test_generic_file_names_are_shown_with_their_folder() -> None:
+    assert titles_of("pkg/__init__.py", "x = 1\n") == ["pkg/__init__"]
 
 
-def test_sql_is_cut_by_paragraphs_and_named_by_what_it_declares() -> None:
+def test_sql_is_split_by_paragraph_and_titled_with_its_declarations() -> None:
     table = "CREATE TABLE IF NOT EXISTS {} (\n" + "  a_column_name integer not null,\n" * 25 + "  b int\n);\n"
     text = "\n".join(table.format(name) for name in ("orders", "items", "people"))
-    assert titles("db/schema.sql", text) == ["orders (schema)", "items (schema)", "people (schema)"]
+    assert titles_of("db/schema.sql", text) == ["orders (schema)", "items (schema)", "people (schema)"]
 
 
-def test_other_files_are_windows_of_lines_that_overlap() -> None:
+def test_other_files_are_split_into_overlapping_windows() -> None:
     text = "".join(f"key{number:04}: value\n" for number in range(400))
-    chunks = chunked("a.yaml", text)
+    chunks = chunks_of("a.yaml", text)
     assert {chunk.kind for chunk in chunks} == {"window"}
     assert {chunk.title for chunk in chunks} == {"a.yaml"}
     for before, after in pairwise(chunks):
@@ -286,13 +286,13 @@ def test_other_files_are_windows_of_lines_that_overlap() -> None:
 
 
 @pytest.mark.parametrize("path", ["a.js", "a.md", "a.sql", "a.json"])
-def test_a_line_of_two_megabytes_is_cut_in_windows(path: str) -> None:
-    chunks = chunked(path, "var a=b(c);" * 190_000)
+def test_a_line_of_two_megabytes_is_split_into_windows(path: str) -> None:
+    chunks = chunks_of(path, "var a=b(c);" * 190_000)
     assert all(chunk.kind == "window" and len(chunk.text) <= 1_000 for chunk in chunks)
     assert 2_000 < len(chunks) < 3_500
 
 
-def test_the_length_of_windows_can_be_chosen() -> None:
+def test_the_size_of_windows_is_configurable() -> None:
     text = "\n".join(f"line {number} of some text" for number in range(200)) + "\n"
     wide = chunk_text("a.txt", text, None, "other", (), Window(1000, 200))
     narrow = chunk_text("a.txt", text, None, "other", (), Window(300, 50))

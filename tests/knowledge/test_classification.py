@@ -31,50 +31,50 @@ paths = st.lists(names, min_size=1, max_size=5).map("/".join)
         ("data/table.csv", "other"), ("bin/tool", "other"),
     ],
 )  # fmt: skip
-def test_the_kind_of_a_file_is_told_by_its_path(path: str, expected: str) -> None:
+def test_the_type_of_a_file_is_chosen_by_its_path(path: str, expected: str) -> None:
     assert artifact_type_of(path) == expected
 
 
 @given(paths)
-def test_every_path_has_a_kind_and_a_namespace_that_is_part_of_it(path: str) -> None:
+def test_every_path_has_a_type_and_a_namespace_from_its_parts(path: str) -> None:
     assert artifact_type_of(path) in ARTIFACT_TYPES
     assert namespace_of(path) in path.split("/")[:2]
 
 
 @given(names, paths)
-def test_the_namespace_is_the_first_part_or_what_stands_below_src(first: str, rest: str) -> None:
+def test_the_namespace_is_the_first_part_or_the_one_below_src(first: str, rest: str) -> None:
     if first != "src":
         assert namespace_of(f"{first}/{rest}") == first
     assert namespace_of(f"src/{first}/{rest}") == first
 
 
-def test_a_file_directly_in_src_belongs_to_src() -> None:
+def test_the_namespace_of_a_file_directly_in_src_is_src() -> None:
     assert namespace_of("src/main.rs") == "src"
     assert namespace_of("README.md") == "README.md"
 
 
 ##= docs/spec/knowledge.md#file-metadata
 ##% The title, subsystem and tags in a document's front matter MUST take precedence over those derived from its path.
-def test_front_matter_wins() -> None:
+def test_front_matter_takes_precedence() -> None:
     text = "---\ntitle: Release notes\nsubsystem: Deployment\ntags: [release, notes]\n---\n\n# Other title\n"
     found = classify("docs/a.md", text)
     assert (found.title, found.subsystem, found.tags) == ("Release notes", "Deployment", ("release", "notes"))
 
 
-def test_front_matter_in_toml_wins_too() -> None:
+def test_toml_front_matter_takes_precedence() -> None:
     text = '+++\ntitle = "Release notes"\nsubsystem = "Deployment"\ntags = ["release", "notes"]\n+++\n\n# Other title\n'
     found = classify("docs/a.md", text)
     assert (found.title, found.subsystem, found.tags) == ("Release notes", "Deployment", ("release", "notes"))
 
 
-def test_the_title_is_the_first_heading_or_the_name_of_the_file() -> None:
+def test_the_title_is_the_first_heading_or_the_file_name() -> None:
     assert classify("docs/a.md", "intro\n\n## The `plan` of [us](x.md) ##\n\n# Later\n").title == "The plan of us"
     assert classify("docs/a.md", "no heading\n").title == "a.md"
     assert classify("src/a.py", "# a comment\n").title == "a.py"
 
 
 @pytest.mark.parametrize(
-    "head",
+    "front_matter",
     [
         "a: &x [1]\nb: *x\n",
         "!!python/object:os.system {}\n",
@@ -84,12 +84,12 @@ def test_the_title_is_the_first_heading_or_the_name_of_the_file() -> None:
         "title: a\ntitle: b\n",
     ],
 )
-def test_a_bad_head_is_passed_over(head: str) -> None:
-    found = classify("docs/a.md", f"---\n{head}---\n# Title\n")
+def test_invalid_front_matter_is_ignored(front_matter: str) -> None:
+    found = classify("docs/a.md", f"---\n{front_matter}---\n# Title\n")
     assert (found.title, found.subsystem, found.tags) == ("Title", None, ())
 
 
-def test_a_yaml_file_has_documents_and_no_head() -> None:
+def test_a_yaml_file_has_no_front_matter() -> None:
     assert classify("deploy.yaml", "---\nsubsystem: X\n---\na: 1\n").subsystem is None
 
 
@@ -109,12 +109,12 @@ def test_a_yaml_file_has_documents_and_no_head() -> None:
         ("", None),
     ],
 )
-def test_headings_are_found_in_the_usual_markups(text: str, heading: str | None) -> None:
+def test_headings_are_found_in_markdown_restructured_text_and_asciidoc(text: str, heading: str | None) -> None:
     assert first_heading(text) == heading
 
 
 @given(st.text())
-def test_any_text_has_a_title_that_fits_a_line(text: str) -> None:
+def test_any_text_has_a_short_title_on_one_line(text: str) -> None:
     title = classify("docs/a.md", text).title
     assert 0 < len(title) <= 200
     assert "\n" not in title

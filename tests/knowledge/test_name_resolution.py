@@ -1,4 +1,4 @@
-"""Which files and symbols the names of a file mean."""
+"""Resolve the imports, calls and mentions of a file to files and symbols."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from contextive.knowledge.languages import language_of
 from contextive.knowledge.symbol import Symbol
 
 
-def imported(path: str, text: str, *known: str) -> tuple[str, ...]:
+def imported_files(path: str, text: str, *known: str) -> tuple[str, ...]:
     names = extract_names(path, text, language_of(path), "code")
     found = resolve_imports(path, names.references, KnownPaths.of([path, *known]))
-    lasts = {reference.name.replace("/", ".").rpartition(".")[2] for reference in names.references}
-    assert all(import_keys(target) & lasts for target in found), "an import would not be looked up again"
+    last_parts = {reference.name.replace("/", ".").rpartition(".")[2] for reference in names.references}
+    assert all(import_keys(target) & last_parts for target in found), "this import would not be resolved again"
     return found
 
 
-def calls(files: dict[str, str], path: str) -> set[tuple[str | None, str]]:
+def resolved_calls(files: dict[str, str], path: str) -> set[tuple[str | None, str]]:
     parsed = {name: extract_names(name, text, language_of(name), "code") for name, text in files.items()}
     by_name: dict[str, list[tuple[str, Symbol]]] = {}
     for name, names in parsed.items():
@@ -98,13 +98,11 @@ def calls(files: dict[str, str], path: str) -> set[tuple[str | None, str]]:
         ("a.md", "[x](b.md)", ["b.md"], []),
     ],
 )
-def test_imports_lead_to_files_when_there_is_no_doubt(
-    path: str, text: str, known: list[str], expected: list[str]
-) -> None:
-    assert list(imported(path, text, *known)) == expected
+def test_unambiguous_imports_resolve_to_files(path: str, text: str, known: list[str], expected: list[str]) -> None:
+    assert list(imported_files(path, text, *known)) == expected
 
 
-def test_a_call_means_what_the_same_file_declares_first() -> None:
+def test_a_call_resolves_to_the_same_file_first() -> None:
     files = {
         "a.py": (
             "def helper(): pass\ndef run():\n    helper()\n"
@@ -112,51 +110,53 @@ def test_a_call_means_what_the_same_file_declares_first() -> None:
         ),
         "b.py": "def helper(): pass\nclass B:\n    def n(self): pass\n",
     }
-    assert calls(files, "a.py") == {("a.py::run", "a.py::helper"), ("a.py::A.m", "a.py::A.n")}
+    assert resolved_calls(files, "a.py") == {("a.py::run", "a.py::helper"), ("a.py::A.m", "a.py::A.n")}
 
 
-def test_a_call_means_what_an_imported_file_declares() -> None:
+def test_a_call_resolves_to_an_imported_file() -> None:
     files = {
         "p/a.py": "from p.b import helper\nfrom p import c\nhelper()\nc.load()\n",
         "p/b.py": "def helper(): pass\n",
         "p/c.py": "def load(): pass\n",
         "p/d.py": "def helper(): pass\ndef load(): pass\n",
     }
-    assert calls(files, "p/a.py") == {(None, "p/b.py::helper"), (None, "p/c.py::load")}
+    assert resolved_calls(files, "p/a.py") == {(None, "p/b.py::helper"), (None, "p/c.py::load")}
 
 
-def test_a_call_means_another_file_only_when_nothing_else_has_the_name() -> None:
+def test_a_call_resolves_to_another_file_only_if_the_name_is_unique() -> None:
     files = {
         "a.py": "single()\ndouble()\n",
         "b.py": "def single(): pass\ndef double(): pass\n",
         "c.py": "def double(): pass\n",
     }
-    assert calls(files, "a.py") == {(None, "b.py::single")}
+    assert resolved_calls(files, "a.py") == {(None, "b.py::single")}
 
 
-def test_everyday_methods_of_others_are_not_taken_for_ours() -> None:
+def test_common_method_names_do_not_resolve_to_the_project() -> None:
     files = {
         "a.py": "items.append(1)\nos.path.join(a)\nthing.recompute()\n",
         "b.py": "class Buffer:\n    def append(self): pass\n    def recompute(self): pass\ndef join(): pass\n",
     }
-    assert calls(files, "a.py") == {(None, "b.py::Buffer.recompute")}
+    assert resolved_calls(files, "a.py") == {(None, "b.py::Buffer.recompute")}
 
 
-def test_files_of_one_go_package_see_each_other() -> None:
+def test_files_of_one_go_package_can_call_each_other() -> None:
     files = {
         "p/a.go": "package p\nfunc A() { b() }",
         "p/b.go": "package p\nfunc b() {}",
         "q/b.go": "package q\nfunc b() {}",
     }
-    assert calls(files, "p/a.go") == {("p/a.go::A", "p/b.go::b")}
+    assert resolved_calls(files, "p/a.go") == {("p/a.go::A", "p/b.go::b")}
 
 
-def test_other_languages_are_not_called() -> None:
-    assert calls({"a.py": "helper()\n", "b.ts": "function helper() {}\n"}, "a.py") == set()
-    assert calls({"a.tsx": "helper()\n", "b.ts": "function helper() {}\n"}, "a.tsx") == {(None, "b.ts::helper")}
+def test_a_call_does_not_resolve_to_another_language() -> None:
+    assert resolved_calls({"a.py": "helper()\n", "b.ts": "function helper() {}\n"}, "a.py") == set()
+    assert resolved_calls({"a.tsx": "helper()\n", "b.ts": "function helper() {}\n"}, "a.tsx") == {
+        (None, "b.ts::helper")
+    }
 
 
-def exercised(test_path: str, test: str, source_path: str, source: str) -> tuple[str, ...]:
+def exercised_symbols(test_path: str, test: str, source_path: str, source: str) -> tuple[str, ...]:
     mentions = extract_names(test_path, test, language_of(test_path), "test").references
     symbols = extract_names(source_path, source, language_of(source_path), "code").symbols
     return resolve_exercises(test_path, mentions, [(source_path, symbol) for symbol in symbols])
@@ -172,28 +172,28 @@ def exercised(test_path: str, test: str, source_path: str, source: str) -> tuple
         ("go(1)\n", []),
     ],
 )
-def test_a_test_exercises_what_it_names(test: str, expected: list[str]) -> None:
+def test_a_test_exercises_the_symbols_it_mentions(test: str, expected: list[str]) -> None:
     source = "def buy(): pass\ndef go(): pass\nclass Shop:\n    def close(self): pass\n"
-    found = exercised("tests/test_market.py", test, "src/app/market.py", source)
+    found = exercised_symbols("tests/test_market.py", test, "src/app/market.py", source)
     assert list(found) == [f"src/app/market.py::{name}" for name in expected]
 
 
-def test_a_bare_name_needs_a_word_that_both_paths_share() -> None:
+def test_a_bare_name_counts_only_if_both_paths_share_a_word() -> None:
     source = "def buy(): pass\nclass Shop:\n    def close(self): pass\n"
-    assert exercised("tests/test_other.py", "buy(1)\nclose()\n", "src/app/market.py", source) == ()
+    assert exercised_symbols("tests/test_other.py", "buy(1)\nclose()\n", "src/app/market.py", source) == ()
 
 
 @pytest.mark.parametrize("test", ["app.market.buy(1)\n", "market.buy(1)\n", "src.app.market.buy(1)\n"])
-def test_a_name_behind_its_module_counts_everywhere(test: str) -> None:
-    assert exercised("tests/test_other.py", test, "src/app/market.py", "def buy(): pass\n") == (
+def test_a_name_after_its_module_always_counts(test: str) -> None:
+    assert exercised_symbols("tests/test_other.py", test, "src/app/market.py", "def buy(): pass\n") == (
         "src/app/market.py::buy",
     )
 
 
-def test_tests_of_every_language_exercise_symbols() -> None:
-    assert exercised(
+def test_tests_in_other_languages_exercise_symbols() -> None:
+    assert exercised_symbols(
         "src/market.test.ts", "test('x', () => { buy(1) })", "src/market.ts", "export function buy() {}"
     ) == ("src/market.ts::buy",)
-    assert exercised(
+    assert exercised_symbols(
         "p/market_test.go", "package p\nfunc TestX() { Buy(1) }", "p/market.go", "package p\nfunc Buy() {}"
     ) == ("p/market.go::Buy",)

@@ -16,12 +16,12 @@ keys = st.text(st.characters(exclude_characters="\0"), min_size=1, max_size=50).
 ##= docs/spec/knowledge.md#nodes-and-edges
 ##% The id of a node MUST be its label and its key, separated by a colon.
 @given(st.sampled_from(LABELS), keys)
-def test_an_id_that_we_write_is_read_as_the_same_node(label: Label, key: str) -> None:
+def test_a_node_id_round_trips(label: Label, key: str) -> None:
     assert parse_node_id(node_id(label, key)).ids == (node_id(label, key),)
 
 
 @given(st.sampled_from(LABELS), keys, st.randoms())
-def test_the_case_of_a_label_does_not_matter(label: Label, key: str, random: Random) -> None:
+def test_labels_are_case_insensitive(label: Label, key: str, random: Random) -> None:
     spelled = "".join(c.upper() if random.random() < 0.5 else c.lower() for c in label)
     assert parse_node_id(f"{spelled}:{key}").labels == (label,)
 
@@ -40,18 +40,18 @@ def test_the_case_of_a_label_does_not_matter(label: Label, key: str, random: Ran
         ("symbol:src/a.py::A.b", "Symbol:src/a.py::A.b"),
     ],
 )
-def test_aliases_and_colons_in_keys_are_understood(text: str, first: str) -> None:
+def test_aliases_and_colons_in_keys_are_accepted(text: str, first: str) -> None:
     assert parse_node_id(text).ids[0] == first
 
 
-def test_a_file_may_be_any_kind_of_artifact() -> None:
+def test_the_alias_file_matches_any_type_of_artifact() -> None:
     assert parse_node_id("File:a").labels == ("SourceFile", "DesignDoc", "TestCase", "ConfigFile", "Artifact")
 
 
 @pytest.mark.parametrize(
     "text", ["", "docs/a.md", "Nothing:x", ":x", "DesignDoc:", "DesignDoc:  ", "Chunk:a\0b", "Doc:" + "x" * 5000]
 )
-def test_anything_else_is_refused_with_a_code(text: str) -> None:
+def test_anything_else_is_refused_with_invalid_identifier(text: str) -> None:
     with pytest.raises(InvalidIdentifier) as caught:
         parse_node_id(text)
     assert caught.value.code == "invalid_identifier"

@@ -17,7 +17,7 @@ def test_a_note_is_a_node_with_title_path_and_tags() -> None:
     assert layer.edges == ()
 
 
-def test_links_lead_to_notes_requirements_files_and_symbols_that_are_there() -> None:
+def test_links_become_edges_to_existing_notes_requirements_files_and_symbols() -> None:
     text = (
         "[[b]] [[B]] [[a]] [[missing]] [[req:12345678a]] [[req:ffffffff]] [[file:./src/x.py]] [[file:none.py]] "
         "[[symbol:src/x.py::Thing]] [[symbol:src/x.py::None]]"
@@ -37,5 +37,5 @@ def test_links_lead_to_notes_requirements_files_and_symbols_that_are_there() -> 
     )
 
 
-def test_digits_that_begin_two_requirements_lead_to_neither() -> None:
+def test_an_ambiguous_requirement_prefix_has_no_edge() -> None:
     assert notes_layer(catalog_of({"a.md": "[[req:12345678]]"}), requirements=[ONE, TWO]).edges == ()

@@ -1,4 +1,4 @@
-"""What files use: imports, calls, mentions and links."""
+"""The names that files use: imports, calls, mentions and links."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextive.knowledge.extraction import MAX_REFERENCES, extract_names
 from contextive.knowledge.languages import language_of
 
 
-def used(path: str, text: str, kind: str, artifact_type: ArtifactType = "code") -> list[str]:
+def reference_names(path: str, text: str, kind: str, artifact_type: ArtifactType = "code") -> list[str]:
     names = extract_names(path, text, language_of(path), artifact_type)
     return [reference.name for reference in names.references if reference.kind == kind]
 
@@ -37,8 +37,8 @@ def used(path: str, text: str, kind: str, artifact_type: ArtifactType = "code") 
         ("a.c", '#include "a/b.h"\n#include <stdio.h>\n', ["a/b.h", "stdio.h"]),
     ],
 )
-def test_imports_are_named(path: str, text: str, expected: list[str]) -> None:
-    assert used(path, text, "import") == expected
+def test_imports_are_extracted(path: str, text: str, expected: list[str]) -> None:
+    assert reference_names(path, text, "import") == expected
 
 
 @pytest.mark.parametrize(
@@ -58,34 +58,34 @@ def test_imports_are_named(path: str, text: str, expected: list[str]) -> None:
         ("a.cpp", "int f() { std::move<int>(x); new Foo(1); }", ["std.move", "Foo"]),
     ],
 )
-def test_calls_are_named(path: str, text: str, expected: list[str]) -> None:
-    assert sorted(used(path, text, "call")) == sorted(expected)
+def test_calls_are_extracted(path: str, text: str, expected: list[str]) -> None:
+    assert sorted(reference_names(path, text, "call")) == sorted(expected)
 
 
-def test_a_call_knows_the_symbol_that_it_stands_in_and_is_told_once() -> None:
+def test_a_call_has_its_enclosing_symbol_and_is_listed_once() -> None:
     names = extract_names("a.py", "class A:\n    def m(self):\n        f()\n        f()\nf()\n", "python", "code")
     assert [(call.name, call.line, call.source) for call in names.references] == [("f", 3, "a.py::A.m"), ("f", 5, None)]
 
 
-def test_references_are_bounded() -> None:
+def test_the_number_of_references_is_limited() -> None:
     text = "".join(f"f{number}()\n" for number in range(5_000))
     assert len(extract_names("a.py", text, "python", "code").references) == MAX_REFERENCES
 
 
-def test_a_test_mentions_names_in_code_and_not_in_strings_or_comments() -> None:
+def test_mentions_are_names_in_code_but_not_in_strings_or_comments() -> None:
     text = "x = Shop.buy(item, 'Quoted(')\nassert app.store.load() == 1  # Remark(\nnaked\nid(ab)\n"
-    mentions = used("tests/test_a.py", text, "mention", "test")
+    mentions = reference_names("tests/test_a.py", text, "mention", "test")
     assert {"Shop", "Shop.buy", "item", "app", "app.store", "app.store.load"} <= set(mentions)
     assert not {"Quoted", "Remark", "naked", "id", "ab", "assert"} & set(mentions)
 
 
 def test_only_tests_have_mentions() -> None:
-    assert used("a.py", "Shop.buy(1)\n", "mention") == []
+    assert reference_names("a.py", "Shop.buy(1)\n", "mention") == []
 
 
-def test_mentions_of_other_languages_are_dotted_alike() -> None:
-    assert "Shop.buy" in used("a_test.rs", "fn t() { Shop::buy(1); }", "mention", "test")
-    assert "shop.buy" in used("t.cpp", "int t() { return shop->buy(1); }", "mention", "test")
+def test_mentions_are_dotted_in_every_language() -> None:
+    assert "Shop.buy" in reference_names("a_test.rs", "fn t() { Shop::buy(1); }", "mention", "test")
+    assert "shop.buy" in reference_names("t.cpp", "int t() { return shop->buy(1); }", "mention", "test")
 
 
 def test_links_are_paths_from_the_root() -> None:
@@ -94,7 +94,7 @@ def test_links_are_paths_from_the_root() -> None:
         '[t](b.md "title") [s](<with space.md>) [p](with%20code.md) [r](/docs/root.md)\n'
         "```\n[no](no.md)\n```\n`[no](no2.md)`\n[![badge](b.png)](badge.md)\n\n[ref]: ../q.md\n"
     )
-    assert used("docs/a/d.md", text, "link", "doc") == [
+    assert reference_names("docs/a/d.md", text, "link", "doc") == [
         "docs/src/a.py",
         "docs/a/b.md",
         "docs/a/with code.md",
@@ -107,7 +107,7 @@ def test_links_are_paths_from_the_root() -> None:
 
 def test_code_spans_that_name_files_or_symbols_are_mentions() -> None:
     text = "`src/a.py` `src/b.py:12` `Example.method()` `a::b` `word` `x = 1` ``two.words`` `./c.sh` `src/lib/`\n"
-    assert used("d.md", text, "mention", "doc") == [
+    assert reference_names("d.md", text, "mention", "doc") == [
         "Example.method",
         "a.b",
         "c.sh",
@@ -121,5 +121,5 @@ def test_code_spans_that_name_files_or_symbols_are_mentions() -> None:
 @pytest.mark.parametrize(
     "text", ["[a" * 50_000, "[x](" * 50_000, "`a" * 50_000, "[" * 50_000 + "]" * 50_000, "```\n" * 30_000]
 )
-def test_odd_markdown_takes_no_long_time(text: str) -> None:
+def test_unusual_markdown_is_not_slow(text: str) -> None:
     assert extract_names("d.md", text, None, "doc").symbols == ()

@@ -11,7 +11,7 @@ from contextive.knowledge.symbol import Symbol
 
 RUN = ReportRun("r1", "manual", "head")
 DAY = 86_400.0
-GONE = RemovedArtifact("old.md", "doc", None, "dd")
+REMOVED = RemovedArtifact("old.md", "doc", None, "dd")
 
 
 def artifact(path: str, kind: ArtifactType, subsystem: str | None = None, age: float | None = None) -> Artifact:
@@ -36,7 +36,7 @@ def test_the_coverage_report_has_all_its_fields() -> None:
             CoveredArtifact(artifact("t.py", "test"), 1, exercises_symbols=["b.py::f"]),
         ],
         [empty],
-        [GONE],
+        [REMOVED],
         ["docs/"],
         catalog,
     )
@@ -91,7 +91,7 @@ def test_the_lifecycle_report_has_all_its_fields() -> None:
         symbols=[symbol("a.py", "f"), symbol("b.py", "g"), symbol("t.py", "test_f")],
         tests_of={"a.py::f": ["t.py", "t.py"]},
     )
-    report = build_lifecycle(RUN, 1000 * DAY, 30, state, [GONE])
+    report = build_lifecycle(RUN, 1000 * DAY, 30, state, [REMOVED])
     assert list(report) == [
         "generated_at", "generated_at_iso", "run", "thresholds", "isolated", "stale_docs", "missing_tests",
         "removed_artifacts", "symbol_tests", "symbol_test_gaps", "summary",
@@ -127,13 +127,13 @@ def test_the_lifecycle_report_has_all_its_fields() -> None:
     json.dumps(report)
 
 
-def test_long_lists_of_symbols_end_and_are_still_counted() -> None:
+def test_long_lists_of_symbols_are_cut_but_counted_in_full() -> None:
     symbols = [symbol("a.py", f"f{number}") for number in range(MAX_REPORTED_SYMBOLS + 5)]
     report = build_lifecycle(RUN, 0.0, 30, ProjectState([artifact("a.py", "code")], symbols=symbols))
     assert len(report["symbol_test_gaps"]) == MAX_REPORTED_SYMBOLS
     assert report["summary"]["symbol_test_gaps"] == MAX_REPORTED_SYMBOLS + 5
 
 
-def test_an_empty_project_has_reports() -> None:
+def test_reports_of_an_empty_project_are_empty() -> None:
     assert build_coverage(RUN, 0.0, {}, [], [])["summary"]["artifact_total"] == 0
     assert build_lifecycle(RUN, 0.0, 30, ProjectState([]))["summary"]["isolated_nodes"] == 0

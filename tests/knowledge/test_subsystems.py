@@ -45,7 +45,7 @@ CATALOG = parse_catalog(
 )
 
 
-def test_a_catalog_is_read_with_all_its_words() -> None:
+def test_all_fields_of_a_catalog_are_read() -> None:
     assert CATALOG.warnings == ()
     assert CATALOG.subsystems[0] == Subsystem(
         "Kasmina", "Blends", "high", "ann, bob", "core", ("Integration",), ("tier1",), ("docs/kasmina", "tests/kasmina/"),
@@ -73,12 +73,12 @@ def test_a_catalog_is_read_with_all_its_words() -> None:
         ("{}", 0),
     ],
 )
-def test_a_broken_catalog_is_a_warning_and_no_error(text: str, warnings: int) -> None:
+def test_an_invalid_catalog_causes_a_warning_not_an_error(text: str, warnings: int) -> None:
     assert len(parse_catalog(text, "docs/subsystems.json").warnings) == warnings
 
 
 @given(plain_data)
-def test_any_json_gives_a_catalog(data: object) -> None:
+def test_any_json_can_be_parsed_as_a_catalog(data: object) -> None:
     parse_catalog(json.dumps(data), "x.json")
     parse_catalog(json.dumps({"A": data, "B": {"paths": data, "tags": data, "criticality": data}}), "x.json")
 
@@ -104,19 +104,19 @@ def test_any_json_gives_a_catalog(data: object) -> None:
         ("README.md", None),
     ],
 )
-def test_a_file_gets_the_subsystem_of_its_place(path: str, expected: str | None) -> None:
+def test_the_subsystem_of_a_file_depends_on_its_path(path: str, expected: str | None) -> None:
     assert assign_subsystem(path, CATALOG, ("src/pkg",)) == expected
 
 
 ##= docs/spec/knowledge.md#file-metadata
 ##% The subsystem of a file MUST be the one that the file names, or else one from the catalog, or else one inferred
 ##% from its path.
-def test_what_a_file_says_of_itself_wins() -> None:
+def test_the_subsystem_named_in_a_file_takes_precedence() -> None:
     assert assign_subsystem("src/pkg/ingest/README.md", CATALOG, ("src/pkg",), "leyline") == "Leyline"
     assert assign_subsystem("docs/a.md", NO_CATALOG, (), "deployment") == "deployment"
 
 
-def test_the_longest_prefix_counts() -> None:
+def test_the_longest_prefix_is_used() -> None:
     assert infer_subsystem("src/a/b/c/d.py", ("src/a", "src/a/b")) == "c"
     assert infer_subsystem("src/ab/x.py", ("src/a",)) is None
 
@@ -144,15 +144,15 @@ def test_without_src_the_directories_with_code_are_prefixes() -> None:
         '[tool.flit.module]\nname = "gateway"',
     ],
 )
-def test_packages_that_pyproject_names_are_the_only_prefixes(pyproject: str) -> None:
+def test_packages_named_in_pyproject_are_the_only_prefixes(pyproject: str) -> None:
     assert source_prefixes(["gateway/a.py", "plugins/b.py"], pyproject) == ("gateway",)
 
 
-def test_packages_in_the_directory_that_pyproject_says() -> None:
+def test_packages_are_found_in_the_package_directory_of_pyproject() -> None:
     text = '[tool.setuptools]\npackages = ["acme.app"]\n[tool.setuptools.package-dir]\n"" = "lib"\n'
     assert source_prefixes(["lib/acme/app/core/x.py"], text) == ("lib/acme/app",)
 
 
 @pytest.mark.parametrize("pyproject", ["[", "[tool.poetry]\npackages = 3", "[tool]\nsetuptools = 1", ""])
-def test_a_pyproject_that_says_nothing_is_passed_over(pyproject: str) -> None:
+def test_a_pyproject_without_packages_is_ignored(pyproject: str) -> None:
     assert source_prefixes(["gateway/a.py"], pyproject) == ("gateway",)

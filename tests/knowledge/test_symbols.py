@@ -1,4 +1,4 @@
-"""What each language declares."""
+"""The symbols extracted from each language."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from contextive.knowledge.extraction import extract_names
 from contextive.knowledge.languages import LANGUAGES, language_of, language_parser
 
 
-def declared(path: str, text: str) -> list[tuple[str, str, int, int]]:
+def declared_symbols(path: str, text: str) -> list[tuple[str, str, int, int]]:
     names = extract_names(path, text, language_of(path), "code")
     return [(symbol.kind, symbol.qualified_name, symbol.line_start, symbol.line_end) for symbol in names.symbols]
 
 
-def kinds(path: str, text: str) -> dict[str, str]:
-    return {name: kind for kind, name, _, _ in declared(path, text)}
+def kinds_by_name(path: str, text: str) -> dict[str, str]:
+    return {name: kind for kind, name, _, _ in declared_symbols(path, text)}
 
 
 ##= docs/spec/knowledge.md#chunks-and-symbols
@@ -42,16 +42,16 @@ def kinds(path: str, text: str) -> dict[str, str]:
         ("Makefile", None),
     ],
 )
-def test_the_suffix_says_the_language(path: str, language: str | None) -> None:
+def test_the_language_is_chosen_by_suffix(path: str, language: str | None) -> None:
     assert language_of(path) == language
 
 
-def test_python_declarations_start_at_their_decorator_and_are_named_by_what_holds_them() -> None:
+def test_python_declarations_include_decorators_and_have_qualified_names() -> None:
     text = (
         "@first\n@second(1)\ndef outer():\n    def inner(): pass\n\n"
         "class A(B):\n    @property\n    def m(self):\n        return 1\n    class N:\n        def k(self): pass\n"
     )
-    assert declared("p/a.py", text) == [
+    assert declared_symbols("p/a.py", text) == [
         ("function", "outer", 1, 4),
         ("function", "outer.inner", 4, 4),
         ("class", "A", 6, 11),
@@ -61,7 +61,7 @@ def test_python_declarations_start_at_their_decorator_and_are_named_by_what_hold
     ]
 
 
-def test_a_name_that_is_declared_again_has_its_number_behind_its_id() -> None:
+def test_repeated_declarations_have_numbered_ids() -> None:
     names = extract_names("a.py", "def f(): pass\ndef f(): pass\ndef f(): pass\n", "python", "code")
     assert [symbol.id for symbol in names.symbols] == ["a.py::f", "a.py::f#2", "a.py::f#3"]
     assert {symbol.qualified_name for symbol in names.symbols} == {"f"}
@@ -80,7 +80,7 @@ namespace N { export function nf() {} export const held = () => 2 }
 declare function ambient(a: string): void
 function outer() { const local = () => 2 }
 """
-    assert kinds("a.ts", text) == {
+    assert kinds_by_name("a.ts", text) == {
         "arrow": "function",
         "K": "class",
         "K.m": "method",
@@ -97,10 +97,10 @@ function outer() { const local = () => 2 }
         "ambient": "function",
         "outer": "function",
     }
-    assert ("class", "K", 3, 4) in declared("a.ts", text)
+    assert ("class", "K", 3, 4) in declared_symbols("a.ts", text)
 
 
-def test_javascript_assignments_of_functions_are_declarations() -> None:
+def test_functions_assigned_in_javascript_are_declarations() -> None:
     text = """
 var q = function() {};
 Foo.prototype.bar = function() {};
@@ -108,7 +108,7 @@ module.exports.baz = () => 1;
 exports.x = 1;
 function* g() {}
 """
-    assert kinds("a.js", text) == {"q": "function", "Foo.bar": "method", "baz": "function", "g": "function"}
+    assert kinds_by_name("a.js", text) == {"q": "function", "Foo.bar": "method", "baz": "function", "g": "function"}
 
 
 def test_go_methods_belong_to_their_receiver() -> None:
@@ -123,7 +123,7 @@ func (g G[T]) N() {}
 func (g *G[T]) O() {}
 func Top() {}
 """
-    assert kinds("a.go", text) == {
+    assert kinds_by_name("a.go", text) == {
         "S": "class",
         "G": "class",
         "I": "interface",
@@ -137,7 +137,7 @@ func Top() {}
     }
 
 
-def test_rust_methods_belong_to_the_type_of_their_block() -> None:
+def test_rust_methods_belong_to_the_type_of_their_impl_block() -> None:
     text = """
 pub struct S<T> { a: T }
 enum E { A }
@@ -149,7 +149,7 @@ mod inner { pub fn deep() {} }
 macro_rules! mac { () => {} }
 fn top() {}
 """
-    assert kinds("a.rs", text) == {
+    assert kinds_by_name("a.rs", text) == {
         "S": "class",
         "E": "type",
         "Tr": "interface",
@@ -164,12 +164,12 @@ fn top() {}
     }
 
 
-def test_java_types_nest() -> None:
+def test_nested_java_types_have_qualified_names() -> None:
     text = """package a;
 public class A { A() {} int m() { return 1; } class In { void k() {} }
   enum E { X } interface I { void q(); } record R(int a) {} }
 """
-    assert kinds("A.java", text) == {
+    assert kinds_by_name("A.java", text) == {
         "A": "class",
         "A.A": "method",
         "A.m": "method",
@@ -182,7 +182,7 @@ public class A { A() {} int m() { return 1; } class In { void k() {} }
     }
 
 
-def test_c_counts_definitions_and_both_names_of_a_typedef() -> None:
+def test_c_definitions_and_both_names_of_a_typedef_are_symbols() -> None:
     text = """#define M(x) x
 typedef struct foo_s { int a; } foo_t;
 typedef struct Same { int a; } Same;
@@ -192,7 +192,7 @@ enum E { A };
 static int *f(int a) { return 0; }
 int prototype(void);
 """
-    assert kinds("a.c", text) == {
+    assert kinds_by_name("a.c", text) == {
         "M": "function",
         "foo_s": "class",
         "foo_t": "type",
@@ -204,7 +204,7 @@ int prototype(void);
     }
 
 
-def test_cpp_names_hold_namespace_and_class() -> None:
+def test_cpp_names_include_namespace_and_class() -> None:
     text = """namespace a::b {
 template <typename T>
 class K { public: ~K() {} int m() { return 1; } bool operator==(const K& o) { return true; } };
@@ -214,7 +214,7 @@ int a::b::K<int>::q() { return 1; }
 template <class U> U& A::r() { }
 enum class Colour { R };
 """
-    assert kinds("a.cpp", text) == {
+    assert kinds_by_name("a.cpp", text) == {
         "a.b.K": "class",
         "a.b.K.~K": "method",
         "a.b.K.m": "method",
@@ -224,18 +224,18 @@ enum class Colour { R };
         "A.r": "method",
         "Colour": "type",
     }
-    assert ("class", "a.b.K", 2, 3) in declared("a.cpp", text)
+    assert ("class", "a.b.K", 2, 3) in declared_symbols("a.cpp", text)
 
 
-def test_lines_are_right_behind_letters_of_several_bytes() -> None:
-    assert declared("a.py", "é = 'ü'\n\ndef größe():\n    pass\n") == [("function", "größe", 3, 4)]
+def test_lines_are_correct_after_multibyte_characters() -> None:
+    assert declared_symbols("a.py", "é = 'ü'\n\ndef größe():\n    pass\n") == [("function", "größe", 3, 4)]
 
 
-def test_what_can_be_read_beside_a_syntax_error_is_kept() -> None:
-    assert "good" in kinds("a.py", "def good(): pass\n\ndef bad(:\n  ((\n\nclass Fine:\n    pass\n")
+def test_declarations_next_to_a_syntax_error_are_kept() -> None:
+    assert "good" in kinds_by_name("a.py", "def good(): pass\n\ndef bad(:\n  ((\n\nclass Fine:\n    pass\n")
 
 
-def test_every_thread_has_a_parser_of_its_own() -> None:
+def test_every_thread_has_its_own_parser() -> None:
     parsers: list[object] = []
     found: list[int] = []
 
@@ -268,18 +268,18 @@ def test_every_thread_has_a_parser_of_its_own() -> None:
     ],
     ids=["empty", "NUL", "brackets", "bracket lines", "minified", "chain", "CRLF"],
 )
-def test_odd_text_does_no_harm(language: str, text: str) -> None:
+def test_unusual_text_is_parsed_without_errors(language: str, text: str) -> None:
     names = extract_names("a", text, language, "test")
     assert [symbol.line_start for symbol in names.symbols] == sorted(symbol.line_start for symbol in names.symbols)
     assert len(names.references) <= 2_000
 
 
-def test_thousands_of_nodes_can_be_asked_without_harm() -> None:
+def test_thousands_of_nodes_do_not_crash_the_process() -> None:
     text = "".join(f"def f{number}(x):\n    return g{number}(x).h(a.b(x))\n" for number in range(2_000))
     for _ in range(5):
         assert len(extract_names("a.py", text, "python", "code").symbols) == 2_000
 
 
-def test_declarations_nested_without_end_are_named_to_a_depth() -> None:
+def test_deeply_nested_declarations_are_named_up_to_a_limit() -> None:
     text = "function f() {\n" * 3_000 + "}\n" * 3_000
     assert 1 <= len(extract_names("a.js", text, "javascript", "code").symbols) <= 100

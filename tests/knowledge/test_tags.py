@@ -10,7 +10,7 @@ def test_messages_and_telemetry_are_found_by_their_names() -> None:
     assert find_telemetry(text) == ("TelemetryLag",)
 
 
-def test_tags_come_from_text_head_and_subsystem_sorted_and_once() -> None:
+def test_tags_come_from_text_file_and_subsystem_without_duplicates() -> None:
     subsystem = Subsystem("S", tags=("core", "a"), labels=("tier1",))
     assert tags_of("FooMessage TelemetryLag", ("core", "zeta"), subsystem) == (
         "FooMessage", "TelemetryLag", "a", "core", "tier1", "zeta",

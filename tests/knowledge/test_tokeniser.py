@@ -36,21 +36,21 @@ from contextive.knowledge.tokeniser import (
         ("URLs", ["url"]),
     ],
 )
-def test_an_identifier_is_kept_whole_and_taken_apart(text: str, expected: list[str]) -> None:
+def test_an_identifier_is_kept_whole_and_split(text: str, expected: list[str]) -> None:
     assert tokenise(text) == expected
 
 
 @pytest.mark.parametrize("text", ["s2n", "S2N", "base64", "3Des", "0.27.1", "v1", "utf8"])
-def test_digits_stay_with_what_they_belong_to(text: str) -> None:
+def test_digits_stay_with_their_letters(text: str) -> None:
     assert tokenise(text) == [text.lower()]
 
 
-def test_every_occurrence_counts_in_a_document_and_none_twice_in_a_query() -> None:
+def test_documents_keep_repeated_tokens_and_queries_do_not() -> None:
     assert tokenise("file files FILE") == ["file", "file", "file"]
     assert query_terms("file files FILE") == ("file",)
 
 
-def test_stop_words_are_dropped_unless_a_query_has_nothing_else() -> None:
+def test_stop_words_are_left_out_unless_a_query_has_nothing_else() -> None:
     assert tokenise("what is the index of it") == ["index"]
     assert query_terms("what is the index of it") == ("index",)
     assert query_terms("what is it") == ("what", "is", "it")
@@ -62,7 +62,7 @@ def test_an_identifier_of_stop_words_is_still_found_as_a_whole() -> None:
     assert query_terms("to_all") == ("to_all",)
 
 
-def test_identifiers_are_what_is_written_like_one() -> None:
+def test_identifiers_are_recognised_by_their_form() -> None:
     assert query_identifiers("Where does gatherAll call os.path.join or s2n in src/a.py?") == (
         "gatherall",
         "os.path.join",
@@ -73,54 +73,54 @@ def test_identifiers_are_what_is_written_like_one() -> None:
     assert query_identifiers("where does it come from") == ()
 
 
-def test_the_spelling_of_a_query_word_is_known_where_a_stem_stands_for_it() -> None:
+def test_unstemmed_words_are_those_that_stemming_changes() -> None:
     assert unstemmed_words("gatherall the files") == ("gatherall", "files")
     assert unstemmed_words("gather_all index") == ()
 
 
-def test_words_of_other_scripts() -> None:
+def test_words_in_other_scripts_are_tokenised() -> None:
     assert tokenise("Straße GRÖSSE café") == ["strass", "grösse", "café"]
     assert tokenise("東京の倉庫") == ["東京", "京の", "の倉", "倉庫"]
     assert tokenise("語 text日本") == ["語", "text", "日本"]
     assert tokenise("\ufb01ne \uff46ull") == ["fine", "full"]
 
 
-def test_what_is_too_long_is_cut_and_not_taken_apart() -> None:
+def test_long_words_are_truncated_and_not_split() -> None:
     assert tokenise("Ab" * 500) == [("ab" * 500)[:MAX_TOKEN_LENGTH]]
     long_path = "/".join(["part"] * 40)
     assert set(tokenise(long_path)) == {"part"}
 
 
 @given(st.text(max_size=200))
-def test_tokens_hold_no_blanks_and_are_bounded(text: str) -> None:
+def test_tokens_contain_no_spaces_and_have_limited_length(text: str) -> None:
     found = tokenise(text)
-    assert all(token and not any(sign.isspace() for sign in token) for token in found)
+    assert all(token and not any(character.isspace() for character in token) for token in found)
     assert all(len(token) <= MAX_TOKEN_LENGTH for token in found)
 
 
 @given(st.text(max_size=120))
-def test_a_query_finds_the_document_that_it_is_copied_from(text: str) -> None:
+def test_a_query_copied_from_a_document_has_the_same_terms(text: str) -> None:
     terms = query_terms(text)
     assert set(tokenise(text)) == set(terms) or not tokenise(text)
     assert len(set(terms)) == len(terms)
 
 
 @given(st.lists(st.from_regex(r"[a-zA-Z][a-zA-Z0-9_]{0,20}", fullmatch=True), max_size=8))
-def test_the_memo_changes_nothing(words: list[str]) -> None:
+def test_the_cache_does_not_change_results(words: list[str]) -> None:
     text = " ".join(words)
-    remembered = tokenise(text)
+    first_result = tokenise(text)
     tokeniser._token_cache.clear()
-    assert tokenise(text) == remembered
-    assert remembered == [token for word in words for token in tokenise(word)]
+    assert tokenise(text) == first_result
+    assert first_result == [token for word in words for token in tokenise(word)]
 
 
-def test_the_memo_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_cache_has_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tokeniser, "CACHE_LIMIT", 100)
     tokenise(" ".join(f"word{number}" for number in range(1000)))
     assert len(tokeniser._token_cache) <= 100
 
 
-def test_threads_share_the_memo() -> None:
+def test_threads_share_the_cache() -> None:
     text = " ".join(f"gathering_{number} runningFast{number}" for number in range(2000))
     expected = tokenise(text)
     tokeniser._token_cache.clear()
@@ -139,10 +139,10 @@ def test_joined_tokens_are_the_tokens(text: str) -> None:
 
 
 @given(st.text(alphabet="aAzZ09_-./:(){}' \t\n\x1c\x85\u00e9\u6771", max_size=30))
-def test_marks_around_a_word_change_nothing(text: str) -> None:
+def test_punctuation_around_a_word_changes_nothing(text: str) -> None:
     assert tokenise(text) == [token for raw in tokeniser._raw_words(text) for token in tokenise(raw)]
 
 
-def test_each_line_holds_terms_of_its_own() -> None:
+def test_terms_are_found_per_line() -> None:
     lines = ["def open_door(key):", "    return key", ""]
     assert terms_by_line(lines, ["key", "door", "lock"]) == [{"key", "door"}, {"key"}, set()]

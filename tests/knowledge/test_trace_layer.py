@@ -56,7 +56,7 @@ ARTIFACTS = {
 SYMBOLS = {"src/a.rs": [symbol("outer", 1, 5), symbol("below", 12, 12)]}
 
 
-def test_requirements_are_nodes_below_their_section_specification_and_document(catalog: TraceCatalog) -> None:
+def test_requirements_are_part_of_their_section_specification_and_document(catalog: TraceCatalog) -> None:
     layer = trace_layer(catalog, ARTIFACTS, SYMBOLS)
     nodes = {node.id: node for node in layer.nodes}
     assert set(nodes) >= {
@@ -90,15 +90,15 @@ def test_files_and_symbols_cite_and_test_requirements(catalog: TraceCatalog) -> 
     }
 
 
-def test_a_file_that_is_not_indexed_says_nothing(catalog: TraceCatalog) -> None:
+def test_citations_in_files_that_are_not_indexed_have_no_edges(catalog: TraceCatalog) -> None:
     layer = trace_layer(catalog, {}, {})
     assert {edge.type for edge in layer.edges} == {"PART_OF"}
 
 
-def test_every_edge_leads_between_nodes_of_the_layer_or_given_ones(catalog: TraceCatalog) -> None:
+def test_every_edge_connects_known_nodes(catalog: TraceCatalog) -> None:
     layer = trace_layer(catalog, ARTIFACTS, SYMBOLS)
     known = {node.id for node in layer.nodes} | set(ARTIFACTS.values())
-    known |= {f"Symbol:{one.id}" for symbols in SYMBOLS.values() for one in symbols}
+    known |= {f"Symbol:{item.id}" for symbols in SYMBOLS.values() for item in symbols}
     assert {end for edge in layer.edges for end in (edge.source, edge.target)} <= known
 
 
@@ -126,17 +126,17 @@ def test_each_requirement_is_one_chunk_of_its_document(catalog: TraceCatalog) ->
         ((30, 30), None),
     ],
 )
-def test_a_comment_belongs_to_what_it_stands_above_or_in(lines: tuple[int, int], expected: str | None) -> None:
+def test_a_comment_belongs_to_the_symbol_below_or_around_it(lines: tuple[int, int], expected: str | None) -> None:
     symbols = [symbol("kind", 1, 12), symbol("inner", 2, 5), symbol("method", 9, 10), symbol("next", 16, 20)]
     found = symbol_at(symbols, *lines)
     assert (found.name if found else None) == expected
 
 
-def test_a_specification_that_has_a_url_is_found_in_the_file_that_stores_it() -> None:
+def test_a_specification_with_a_url_is_found_in_its_stored_file() -> None:
     url, file = "https://spec.example/pot.md", "kept/spec.example/pot.txt"
     text = "# Pot\n\n## Brewing\n\nThe pot MUST brew.\n"
-    wanted = f"//= {url}#brewing\n//= type=spec\n//= level=MUST\n//# The pot MUST brew.\n"
-    catalog = TraceCatalog(trace({url: text}, {"requirements.rs": wanted}), {}, download_dir="kept")
+    requirements = f"//= {url}#brewing\n//= type=spec\n//= level=MUST\n//# The pot MUST brew.\n"
+    catalog = TraceCatalog(trace({url: text}, {"requirements.rs": requirements}), {}, download_dir="kept")
     assert [chunk.text for chunk in requirement_chunks(catalog)[file]] == ["The pot MUST brew."]
     layer = trace_layer(catalog, {file: f"DesignDoc:{file}"}, {})
     assert Edge(BREW, "PART_OF", f"DesignDoc:{file}") in layer.edges

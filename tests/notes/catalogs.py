@@ -1,4 +1,4 @@
-"""Notes for tests."""
+"""Note catalogs for tests."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextive.notes.note import parse_note
 
 
 def catalog_of(texts: dict[str, str]) -> NoteCatalog:
-    """Notes by path, created in the order in which they are given."""
+    """A catalog of notes by path, created in the given order."""
     return NoteCatalog(
         replace(note, created=note.created if note.created is not None else float(number))
         for number, note in enumerate((parse_note(path, text) for path, text in texts.items()), 1)

@@ -1,4 +1,4 @@
-"""Names, links and the graph of all notes together."""
+"""The catalog of notes: names, links and the graph."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from tests.notes.catalogs import catalog_of, slugs
 ##% Every note MUST have a slug that is unique in the project.
 ##= docs/spec/notes.md#slugs
 ##% If two notes have the same slug, the first by path MUST keep it, and the other one is reported.
-def test_the_first_by_path_keeps_a_slug_and_the_other_is_reported() -> None:
+def test_the_first_note_by_path_keeps_a_slug_and_the_other_is_reported() -> None:
     catalog = catalog_of({"notes/b/x.md": "second", "notes/a/x.md": "first"})
     found = catalog.get("x")
     assert found is not None
     assert found.content == "first"
     assert [(p.path, p.message) for p in catalog.problems] == [
-        ("notes/b/x.md", "its slug 'x' is that of notes/a/x.md; it is shown as 'notes-b-x'")
+        ("notes/b/x.md", "the slug 'x' is used by notes/a/x.md; the note is shown as 'notes-b-x'")
     ]
     other = catalog.get("notes-b-x")
     assert other is not None
     assert other.content == "second"
 
 
-def test_a_note_whose_other_name_is_taken_too_is_left_out_and_reported() -> None:
+def test_a_note_without_a_free_slug_is_left_out_and_reported() -> None:
     catalog = catalog_of({"b/x.md": "second", "a/x.md": "first", "b-x.md": "third"})
     assert sorted(slugs(catalog)) == ["b-x", "x"]
     assert "left out" in catalog.problems[0].message
@@ -47,7 +47,7 @@ def test_a_note_is_found_by_each_of_its_names(name: str) -> None:
     assert found.slug == "big-plan"
 
 
-def test_a_title_comes_before_an_alias_and_a_slug_before_both() -> None:
+def test_slugs_take_precedence_over_titles_and_titles_over_aliases() -> None:
     catalog = catalog_of(
         {
             "a.md": "---\ntitle: One\naliases: [Two, three]\n---\n",
@@ -64,7 +64,7 @@ def test_a_title_comes_before_an_alias_and_a_slug_before_both() -> None:
 ##% The outlinks of a note MUST be the targets of the links in its content, each once, in order of first appearance.
 ##= docs/spec/notes.md#links
 ##% A target that matches no note MUST be listed among the outlinks as written.
-def test_outlinks_are_slugs_where_a_note_is_meant_and_else_as_written() -> None:
+def test_outlinks_are_slugs_of_notes_or_the_target_as_written() -> None:
     catalog = catalog_of(
         {
             "a.md": "[[B Page]] [[b|x]] [[Missing One]] [[missing one]] [[#Own]] [[req:12345678]] [[file:src/x.py]] [[a]]",
@@ -77,14 +77,14 @@ def test_outlinks_are_slugs_where_a_note_is_meant_and_else_as_written() -> None:
     assert catalog.backlinks(catalog.notes[1]) == ["a"]
 
 
-def test_a_name_with_a_hash_sign_is_a_name_where_a_note_has_it() -> None:
+def test_a_target_with_a_hash_sign_can_be_the_title_of_a_note() -> None:
     catalog = catalog_of({"a.md": "[[C# Basics]] [[b#Part]]", "c.md": "---\ntitle: C# Basics\n---\n", "b.md": ""})
     assert catalog.outlinks(catalog.notes[0]) == ["c-basics", "b"]
 
 
 ##= docs/spec/notes.md#get-connections
 ##% An edge MUST have `source` and `target`, and there is at most one edge between two notes.
-def test_the_local_graph_has_one_edge_a_pair_in_the_direction_of_the_older_note() -> None:
+def test_the_local_graph_has_one_edge_per_pair_from_the_older_note() -> None:
     catalog = catalog_of({"a.md": "[[b]] [[gone]]", "b.md": "[[a]] [[c]]", "c.md": "[[a]] [[c]]", "d.md": "[[c]]"})
     graph = catalog.local_graph(catalog.notes[0])
     assert [(node.note.slug, node.connections) for node in graph.nodes] == [("a", 2), ("b", 2), ("c", 3)]
@@ -93,7 +93,7 @@ def test_the_local_graph_has_one_edge_a_pair_in_the_direction_of_the_older_note(
 
 ##= docs/spec/notes.md#get-connections
 ##% A local graph that is too large MUST say how many neighbours are left out.
-def test_a_graph_that_is_too_large_says_how_much_is_left_out() -> None:
+def test_a_large_local_graph_says_how_many_neighbours_are_left_out() -> None:
     catalog = catalog_of({"hub.md": "", **{f"n{i}.md": "[[hub]]" for i in range(20)}})
     graph = catalog.local_graph(catalog.notes[0], max_nodes=5)
     assert (len(graph.nodes), len(graph.edges), graph.omitted) == (5, 4, 16)
@@ -106,10 +106,10 @@ def test_a_graph_that_is_too_large_says_how_much_is_left_out() -> None:
 ##= docs/spec/notes.md#get-connections
 ##% A node MUST have `id`, `title` and `connections`, the number of its edges in the whole graph.
 @given(st.lists(st.lists(st.integers(0, 7), max_size=6), min_size=1, max_size=8))
-def test_the_graph_holds_what_the_links_say(links: list[list[int]]) -> None:
+def test_the_local_graph_matches_the_links(links: list[list[int]]) -> None:
     catalog = catalog_of({f"n{i}.md": " ".join(f"[[n{t}]]" for t in ts) for i, ts in enumerate(links)})
-    there = set(slugs(catalog))
-    pairs = {frozenset((f"n{i}", f"n{t}")) for i, ts in enumerate(links) for t in ts if i != t and f"n{t}" in there}
+    existing = set(slugs(catalog))
+    pairs = {frozenset((f"n{i}", f"n{t}")) for i, ts in enumerate(links) for t in ts if i != t and f"n{t}" in existing}
     for note in catalog.notes:
         graph = catalog.local_graph(note)
         members = {node.note.slug for node in graph.nodes}
@@ -125,7 +125,7 @@ def test_the_graph_holds_what_the_links_say(links: list[list[int]]) -> None:
 
 ##= docs/spec/notes.md#list-pages
 ##% Pages MUST be listed by creation time, newest first.
-def test_newest_comes_first_and_paths_decide_ties() -> None:
+def test_notes_are_sorted_newest_first_then_by_path() -> None:
     texts = {
         path: f"---\ncreated_at: {day}\n---\n"
         for path, day in [("b.md", "2024-01-02"), ("a.md", "2024-01-02"), ("c.md", "2024-01-03")]
@@ -140,7 +140,7 @@ def test_newest_comes_first_and_paths_decide_ties() -> None:
         max_size=8,
     )
 )
-def test_a_catalog_that_takes_over_says_what_a_new_one_says(edits: list[tuple[str, list[str]]]) -> None:
+def test_a_catalog_that_reuses_results_equals_a_new_one(edits: list[tuple[str, list[str]]]) -> None:
     texts = {f"{name}.md": f"---\ntitle: {name}\n---\n" for name in "abc"}
     before = NoteCatalog(parse_note(path, text) for path, text in texts.items())
     for name, words in edits:
@@ -154,13 +154,13 @@ def test_a_catalog_that_takes_over_says_what_a_new_one_says(edits: list[tuple[st
         before = after
 
 
-def test_notes_about_a_requirement_are_found_by_any_of_its_first_digits() -> None:
+def test_notes_about_a_requirement_are_found_by_any_prefix_of_its_identifier() -> None:
     identifier = "0123abcd" + "7" * 56
     catalog = NoteCatalog(
         [
             parse_note("a.md", f"# Short\n[[req:{identifier[:8]}]]"),
             parse_note("b.md", f"# Whole\n[[req:{identifier.upper()}]] and again [[req:{identifier[:8]}|it]]"),
-            parse_note("c.md", "# Another that begins so\n[[req:0123abcd8]]"),
+            parse_note("c.md", "# Other requirement\n[[req:0123abcd8]]"),
             parse_note("d.md", f"# In code\n`[[req:{identifier[:8]}]]`"),
         ]
     )

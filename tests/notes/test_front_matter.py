@@ -1,4 +1,4 @@
-"""Front matter: read safely, and changed without touching what stands beside."""
+"""Front matter is read safely and edited without changing other lines."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from contextive.notes.front_matter import (
 HEAD = '---\n# mine\ntitle: "Old"\ntags:\n  - a\n  - b\nother: {x: 1}\n---\n\n'
 
 
-def test_the_head_ends_behind_the_blank_lines_that_follow_it() -> None:
+def test_front_matter_includes_the_blank_lines_after_it() -> None:
     front = parse_front_matter(HEAD + "# Text\n")
     assert front.length == len(HEAD)
     assert front.values == {"title": "Old", "tags": ["a", "b"], "other": {"x": 1}}
@@ -31,7 +31,7 @@ def test_the_head_ends_behind_the_blank_lines_that_follow_it() -> None:
 @pytest.mark.parametrize(
     "text", ["", "# Text", "---", "---\ntitle: x\n", "text\n---\ntitle: x\n---\n", "----\na: b\n---\n"]
 )
-def test_a_text_without_a_closed_block_at_its_beginning_has_none(text: str) -> None:
+def test_a_text_without_a_closed_block_at_its_start_has_no_front_matter(text: str) -> None:
     assert parse_front_matter(text).length == 0
 
 
@@ -49,20 +49,20 @@ def test_a_text_without_a_closed_block_at_its_beginning_has_none(text: str) -> N
         "x: " + "[" * 500 + "]" * 500,
     ],
 )
-def test_what_cannot_be_read_safely_is_a_problem_and_not_an_error(block: str) -> None:
+def test_invalid_or_unsafe_yaml_is_a_problem_not_an_error(block: str) -> None:
     front = parse_front_matter(f"---\n{block}\n---\nbody")
     assert front.problem
     assert front.values == {}
     assert front.length == len(f"---\n{block}\n---\n")
 
 
-def test_a_bomb_of_keys_is_refused() -> None:
+def test_too_many_keys_are_refused() -> None:
     block = "\n".join(f"k{number}: [{number}]" for number in range(30_000))
     front = parse_front_matter(f"---\n{block}\n---\n")
     assert front.values == {}
 
 
-def test_values_are_read_as_texts_and_times() -> None:
+def test_values_are_read_as_strings_and_times() -> None:
     values = {
         "n": 5,
         "yes": True,
@@ -96,21 +96,21 @@ _LINES = st.lists(
 
 
 @given(_LINES)
-def test_the_quick_reading_of_simple_blocks_gives_what_the_parser_gives(lines: list[str]) -> None:
+def test_the_fast_path_for_simple_blocks_equals_the_parser(lines: list[str]) -> None:
     block = "".join(f"{line}\n" for line in lines)
-    quick = _simple_values(block)
-    if quick is not None:
+    fast = _simple_values(block)
+    if fast is not None:
         try:
             parsed = parse_yaml(block)[0]
         except ParseError as error:
             raise AssertionError(f"the parser refuses {block!r}: {error}") from None
-        assert quick == (parsed or {})
+        assert fast == (parsed or {})
 
 
 ##= docs/spec/notes.md#front-matter
 ##% The keys `title`, `slug`, `tags`, `aliases` and `created_at` of the front matter MUST be read, and all other keys
 ##% are kept unchanged.
-def test_a_key_is_set_in_its_place_and_all_else_stays() -> None:
+def test_setting_a_key_does_not_change_other_lines() -> None:
     assert write_values(HEAD, {"title": "New"}) == HEAD.replace('"Old"', '"New"')
     assert write_values(HEAD, {"tags": ["c d", "e"]}) == HEAD.replace("tags:\n  - a\n  - b\n", "tags: [c d, e]\n")
     assert write_values(HEAD, {"slug": "s"}) == HEAD.replace("---\n\n", "slug: s\n---\n\n")
@@ -118,7 +118,7 @@ def test_a_key_is_set_in_its_place_and_all_else_stays() -> None:
 
 
 @given(st.text(min_size=1).map(lambda text: text_value({"t": text}, "t")).filter(bool))
-def test_every_title_is_written_so_that_it_is_read_again(title: str) -> None:
+def test_every_written_title_can_be_read_again(title: str) -> None:
     for head in ("", HEAD, "---\r\ntitle: 'x'\r\n---\r\n"):
         written = write_values(
             head, {"title": title, "tags": [title, f"{title} b"]} if "," not in title else {"title": title}
@@ -126,13 +126,13 @@ def test_every_title_is_written_so_that_it_is_read_again(title: str) -> None:
         assert text_value(parse_front_matter(written).values, "title") == title
 
 
-def test_a_form_that_cannot_be_edited_by_lines_is_refused() -> None:
+def test_front_matter_that_cannot_be_edited_by_line_is_refused() -> None:
     for head in ("---\n{title: x}\n---\n", "---\na: [\n---\n"):
         with pytest.raises(InvalidRequest):
             write_values(head, {"title": "y"})
 
 
-def test_a_title_that_looks_like_something_else_is_quoted() -> None:
+def test_a_title_that_looks_like_another_type_is_quoted() -> None:
     for title in ("true", "12", "a: b", "# x", "[a]", "- b", "null", "2024-01-01 # x"):
         assert text_value(parse_front_matter(write_values("", {"title": title})).values, "title") == title
     assert json.dumps("a: b") in write_values("", {"title": "a: b"})
@@ -143,7 +143,7 @@ TOML = '+++\n# mine\ntitle = "Old"\ntags = [\n  "a",\n  "b",\n]\ndate = 2024-01-
 
 ##= docs/spec/notes.md#front-matter
 ##% Front matter MUST be read as YAML between `---` lines and as TOML between `+++` lines.
-def test_a_head_between_plus_signs_is_toml() -> None:
+def test_front_matter_between_plus_signs_is_toml() -> None:
     front = parse_front_matter(TOML + "# Text\n")
     assert front.length == len(TOML)
     assert front.is_toml
@@ -154,21 +154,21 @@ def test_a_head_between_plus_signs_is_toml() -> None:
 
 
 @pytest.mark.parametrize("text", ["+++", "+++\nx = 1\n", "+++\nx = 1\n---\n", "+++ b/file\nx\n+++\n", "++++\na\n+++\n"])
-def test_a_text_without_a_closed_block_of_toml_has_none(text: str) -> None:
+def test_a_text_without_a_closed_toml_block_has_no_front_matter(text: str) -> None:
     assert parse_front_matter(text).length == 0
 
 
 @pytest.mark.parametrize(
     "block", ["a: b", "a = 1\na = 2", "a = [", "[" * 500, "a = 2024-99-99", "=", "a" + ".a" * 500 + " = 1"]
 )
-def test_toml_that_cannot_be_read_is_a_problem_and_not_an_error(block: str) -> None:
+def test_invalid_toml_is_a_problem_not_an_error(block: str) -> None:
     front = parse_front_matter(f"+++\n{block}\n+++\nbody")
     assert front.problem
     assert front.values == {}
     assert front.length == len(f"+++\n{block}\n+++\n")
 
 
-def test_a_key_of_toml_is_set_in_its_place_and_all_else_stays() -> None:
+def test_setting_a_toml_key_does_not_change_other_lines() -> None:
     assert write_values(TOML, {"title": "New"}) == TOML.replace('"Old"', '"New"')
     assert write_values(TOML, {"tags": ["c"]}) == TOML.replace('[\n  "a",\n  "b",\n]', '["c"]')
     assert write_values(TOML, {"slug": "s"}) == TOML.replace("\n\n[extra]", '\nslug = "s"\n\n[extra]')
@@ -179,6 +179,6 @@ def test_a_key_of_toml_is_set_in_its_place_and_all_else_stays() -> None:
 
 
 @given(st.text(min_size=1).map(lambda text: text_value({"t": text}, "t")).filter(bool))
-def test_every_title_is_written_into_toml_so_that_it_is_read_again(title: str) -> None:
+def test_every_title_written_to_toml_can_be_read_again(title: str) -> None:
     written = write_values(TOML, {"title": title})
     assert text_value(parse_front_matter(written).values, "title") == title

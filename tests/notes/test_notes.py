@@ -1,4 +1,4 @@
-"""What a file's text says about its note."""
+"""Parsing a note from the text of its file."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_slug_and_title_come_from_the_front_matter_or_the_file(text: str, slug: 
 ##= docs/spec/notes.md#front-matter
 ##% The keys `title`, `slug`, `tags`, `aliases` and `created_at` of the front matter MUST be read, and all other keys
 ##% are kept unchanged.
-def test_a_note_has_tags_aliases_and_a_time() -> None:
+def test_tags_aliases_and_creation_time_are_read() -> None:
     note = parse_note("n.md", "---\ntags: ['#a', b]\naliases: Other, Third\ncreated_at: 1970-01-02\n---\nx")
     assert note.tags == ("a", "b")
     assert note.aliases == ("Other", "Third")
@@ -50,6 +50,6 @@ def test_head_and_content_together_are_the_text(text: str) -> None:
     assert note.slug
 
 
-def test_another_text_is_another_version() -> None:
+def test_the_version_depends_on_the_text_only() -> None:
     assert parse_note("n.md", "a").version != parse_note("n.md", "b").version
     assert parse_note("n.md", "a").version == parse_note("m.md", "a").version

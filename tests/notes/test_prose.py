@@ -1,4 +1,4 @@
-"""Plain notes are not parsed; what their lines say is what the parser of Markdown says."""
+"""The fast path for simple notes finds the same links as the Markdown parser."""
 
 from __future__ import annotations
 
@@ -45,16 +45,16 @@ PIECES = st.sampled_from(
 )
 
 
-def links(content: str, stretches: list[tuple[int, int]]) -> list[str]:
-    return [found[0] for start, end in stretches for found in wikilink._link_matches_within(content, start, end)]
+def links_in(content: str, ranges: list[tuple[int, int]]) -> list[str]:
+    return [found[0] for start, end in ranges for found in wikilink._link_matches_within(content, start, end)]
 
 
 @settings(max_examples=3000)
 @given(st.lists(PIECES, max_size=14).map("".join))
-def test_a_look_at_the_lines_finds_the_links_that_the_parser_finds(content: str) -> None:
+def test_the_fast_path_finds_the_same_links_as_the_parser(content: str) -> None:
     plain = _plain_prose(content)
     if plain is not None:
-        assert links(content, plain) == links(content, list(_parsed_prose(content))), plain
+        assert links_in(content, plain) == links_in(content, list(_parsed_prose(content))), plain
 
 
 @pytest.mark.parametrize(
@@ -66,10 +66,10 @@ def test_a_look_at_the_lines_finds_the_links_that_the_parser_finds(content: str)
         ("one `tick [[a]]\n\nand `another [[b]]", ["a", "b"]),
     ],
 )
-def test_code_holds_no_links(content: str, targets: list[str]) -> None:
-    assert [place.link.target for place in find_links(content)] == targets
+def test_code_contains_no_links(content: str, targets: list[str]) -> None:
+    assert [span.link.target for span in find_links(content)] == targets
 
 
-def test_a_note_with_code_in_plain_lines_needs_no_parser() -> None:
+def test_simple_notes_with_code_need_no_parser() -> None:
     for content in ("Use `x` [[a]]\n", "```\ncode\n```\n[[a]]\n", "# T\n\n- `a` and ``b`` [[c]]\n"):
         assert _plain_prose(content) is not None

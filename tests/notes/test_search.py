@@ -1,4 +1,4 @@
-"""Keyword search and the choice of notes for a question."""
+"""Keyword search, relevant notes for a question, and similar notes."""
 
 from __future__ import annotations
 
@@ -14,44 +14,44 @@ from contextive.notes.word_index import WordIndex
 from tests.notes.catalogs import catalog_of
 
 
-def found(texts: dict[str, str], query: str) -> list[tuple[str, str]]:
+def search(texts: dict[str, str], query: str) -> list[tuple[str, str]]:
     return [(hit.note.slug, hit.excerpt) for hit in catalog_of(texts).index.search(query)]
 
 
 ##= docs/spec/notes.md#search
 ##% A search MUST match the whole query in titles and in contents, ignoring case.
-def test_the_whole_query_is_looked_for_whatever_its_case() -> None:
+def test_the_whole_query_is_matched_ignoring_case() -> None:
     texts = {"a.md": "Rate Limits are FAIR", "b.md": "limits of rate"}
-    assert found(texts, "  rate limits ") == [("a", "Rate Limits are FAIR")]
-    assert found(texts, "zebra") == []
-    assert found(texts, "   ") == []
-    assert found(texts, "a\0b") == []
+    assert search(texts, "  rate limits ") == [("a", "Rate Limits are FAIR")]
+    assert search(texts, "zebra") == []
+    assert search(texts, "   ") == []
+    assert search(texts, "a\0b") == []
 
 
 ##= docs/spec/notes.md#search
 ##% An excerpt MUST be the text around the first match in the content, or the beginning of the content if only the
 ##% title matches.
-def test_an_excerpt_reaches_from_fifty_before_to_a_hundred_after_the_match() -> None:
+def test_an_excerpt_starts_fifty_characters_before_and_ends_a_hundred_after_the_match() -> None:
     content = "x" * 60 + "NEEDLE" + "y" * 200
-    assert found({"a.md": content}, "needle") == [("a", "..." + "x" * 50 + "NEEDLE" + "y" * 94 + "...")]
-    assert found({"a.md": "xneedle y"}, "needle") == [("a", "xneedle y")]
+    assert search({"a.md": content}, "needle") == [("a", "..." + "x" * 50 + "NEEDLE" + "y" * 94 + "...")]
+    assert search({"a.md": "xneedle y"}, "needle") == [("a", "xneedle y")]
 
 
 def test_without_a_match_in_the_content_the_excerpt_is_its_beginning() -> None:
     text = "---\ntitle: Needle\n---\n" + "z" * 151
-    assert found({"a.md": text}, "needle") == [("needle", "z" * 150 + "...")]
-    assert found({"a.md": text[:-1]}, "needle") == [("needle", "z" * 150)]
+    assert search({"a.md": text}, "needle") == [("needle", "z" * 150 + "...")]
+    assert search({"a.md": text[:-1]}, "needle") == [("needle", "z" * 150)]
 
 
-def test_letters_that_grow_when_lowered_do_not_move_the_excerpt() -> None:
-    assert found({"a.md": "İ" * 60 + "needle"}, "NEEDLE") == [("a", "..." + "İ" * 50 + "needle")]
+def test_letters_that_get_longer_in_lower_case_do_not_shift_the_excerpt() -> None:
+    assert search({"a.md": "İ" * 60 + "needle"}, "NEEDLE") == [("a", "..." + "İ" * 50 + "needle")]
 
 
 ##= docs/spec/notes.md#search
 ##% Pages with the query in their title MUST come first, and newer pages come before older ones otherwise.
-def test_titles_come_first_then_the_newest_and_at_most_twenty() -> None:
+def test_title_matches_come_first_then_the_newest_and_at_most_twenty() -> None:
     texts = {"t.md": "---\ntitle: Needle\n---\nother"} | {f"n{i}.md": "needle" for i in range(30)}
-    hits = [slug for slug, _ in found(texts, "needle")]
+    hits = [slug for slug, _ in search(texts, "needle")]
     assert hits == ["needle", *(f"n{i}" for i in range(29, 10, -1))]
 
 
@@ -59,7 +59,7 @@ def test_titles_come_first_then_the_newest_and_at_most_twenty() -> None:
     st.lists(st.text(st.sampled_from("abcAB \0"), max_size=12), max_size=12),
     st.text(st.sampled_from("abAB "), max_size=3),
 )
-def test_search_finds_what_a_look_at_each_note_finds(contents: list[str], query: str) -> None:
+def test_search_equals_a_scan_of_every_note(contents: list[str], query: str) -> None:
     notes = [parse_note(f"{number}-zz.md", text) for number, text in enumerate(contents)]
     wanted = query.strip().lower()
     hits = {hit.note.path for hit in SearchIndex(notes).search(query, 100)}
@@ -71,7 +71,7 @@ def test_the_keywords_of_a_question_are_its_long_words() -> None:
     assert keywords_of("Who am I?") == ["who am i?"]
 
 
-def test_the_notes_with_the_most_keywords_are_the_relevant_ones() -> None:
+def test_relevant_notes_are_sorted_by_number_of_keywords() -> None:
     notes = catalog_of(
         {"a.md": "tokens expire", "b.md": "---\ntitle: Tokens\n---\nexpire daily", "c.md": "nothing", "d.md": "expire"}
     ).notes
@@ -79,16 +79,16 @@ def test_the_notes_with_the_most_keywords_are_the_relevant_ones() -> None:
     assert relevant_notes(notes, "unrelated zebra") == []
 
 
-def test_notes_in_much_the_same_words_are_similar() -> None:
+def test_notes_that_share_most_words_are_similar() -> None:
     body = "The deployment pipeline builds images, runs checks, and promotes releases every Monday."
     catalog = catalog_of({"a.md": body, "b.md": f"{body} Mostly.", "c.md": "Recipes for bread with flour and water."})
     assert [note.slug for note in similar_notes(catalog.notes[0], catalog.notes)] == ["b"]
     assert similar_notes(catalog.notes[2], catalog.notes) == []
 
 
-def test_among_many_notes_a_twin_is_still_found() -> None:
-    chance = random.Random(5)
-    texts = {f"n{i}.md": " ".join(f"word{chance.randrange(400)}x" for _ in range(30)) for i in range(900)}
+def test_a_similar_note_is_found_among_many() -> None:
+    rng = random.Random(5)
+    texts = {f"n{i}.md": " ".join(f"word{rng.randrange(400)}x" for _ in range(30)) for i in range(900)}
     twin = texts["n444.md"] + " and a few words of its own"
     catalog = catalog_of(texts | {"twin.md": twin})
     note = catalog.get("twin")
@@ -96,13 +96,13 @@ def test_among_many_notes_a_twin_is_still_found() -> None:
     assert similar_notes(note, catalog.notes)[0].slug == "n444"
 
 
-def test_among_many_notes_of_a_rich_language_a_twin_is_still_found() -> None:
-    """Where words are rare, few of them are asked for: a note in the same words is found by any one of these."""
-    chance = random.Random(7)
-    texts = {f"n{i}.md": " ".join(f"word{chance.randrange(12_000)}x" for _ in range(80)) for i in range(1_500)}
+def test_a_similar_note_is_found_among_many_with_rare_words() -> None:
+    """With rare words only a few are probed, and each of them is enough to find a similar note."""
+    rng = random.Random(7)
+    texts = {f"n{i}.md": " ".join(f"word{rng.randrange(12_000)}x" for _ in range(80)) for i in range(1_500)}
     for number in range(40):
         words = texts[f"n{number}.md"].split()
-        own = [word if chance.random() < 0.8 else f"own{at}x" for at, word in enumerate(words)]
+        own = [word if rng.random() < 0.8 else f"own{at}x" for at, word in enumerate(words)]
         texts[f"twin{number}.md"] = " ".join(own)
     catalog = catalog_of(texts)
     found = 0
@@ -114,7 +114,7 @@ def test_among_many_notes_of_a_rich_language_a_twin_is_still_found() -> None:
 
 
 @given(st.lists(st.tuples(st.integers(0, 7), st.text(st.sampled_from("ab \n"), max_size=8)), max_size=12))
-def test_an_index_that_learns_changes_finds_what_a_new_one_finds(edits: list[tuple[int, str]]) -> None:
+def test_an_updated_index_equals_a_new_one(edits: list[tuple[int, str]]) -> None:
     texts = {f"{number}-zz.md": "a b" for number in range(4)}
     index = None
     for number, text in edits:
@@ -125,7 +125,7 @@ def test_an_index_that_learns_changes_finds_what_a_new_one_finds(edits: list[tup
             assert index.search(query, 100) == SearchIndex(notes).search(query, 100)
 
 
-def test_a_note_that_changes_again_and_again_leaves_nothing_behind() -> None:
+def test_repeated_changes_of_a_note_do_not_grow_the_index() -> None:
     words = WordIndex()
     for number in range(50):
         words.add_notes([parse_note("a.md", f"harbour water {number % 2}")])

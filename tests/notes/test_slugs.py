@@ -1,4 +1,4 @@
-"""Slugs by the rule of the NEXUS endpoint, and file names that every system takes."""
+"""Slugs follow the rule of the NEXUS endpoint, and file names are valid on every system."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from contextive.notes.slug import file_stem, first_slug, is_safe_name, link_key,
         ("", ""),
     ],
 )
-def test_a_slug_is_made_by_the_rule(text: str, slug: str) -> None:
+def test_slugs_follow_the_rule(text: str, slug: str) -> None:
     assert slugify(text) == slug
 
 
 ##= docs/spec/notes.md#slugs
 ##% A slug MUST contain only lower-case ASCII letters, digits and single dashes.
 @given(st.text())
-def test_a_slug_holds_nothing_else_and_is_its_own_slug(text: str) -> None:
+def test_slugs_have_only_allowed_characters_and_do_not_change_again(text: str) -> None:
     slug = slugify(text)
     assert re.fullmatch(r"(?:[a-z0-9]+(?:-[a-z0-9]+)*)?", slug)
     assert slugify(slug) == slug
@@ -45,13 +45,13 @@ def test_every_note_has_a_slug(names: list[str]) -> None:
     assert slugify(first_slug(*names)) == first_slug(*names) != ""
 
 
-def test_a_name_in_another_script_is_spelt_in_ascii() -> None:
+def test_a_name_in_another_script_is_transliterated() -> None:
     assert first_slug("日本語") == "ribenyu"
     assert first_slug("日本語", "notes") == "notes"
 
 
 @given(st.text())
-def test_a_slugs_file_name_is_safe_everywhere(text: str) -> None:
+def test_the_file_name_of_a_slug_is_safe_everywhere(text: str) -> None:
     assert is_safe_name(file_stem(first_slug(text)) + ".md")
 
 
@@ -74,14 +74,14 @@ def test_a_slugs_file_name_is_safe_everywhere(text: str) -> None:
         "a?",
     ],
 )
-def test_a_name_that_some_system_refuses_or_hides_is_not_safe(name: str) -> None:
+def test_names_that_a_system_refuses_or_hides_are_not_safe(name: str) -> None:
     assert not is_safe_name(name)
 
 
 @pytest.mark.parametrize("slug", ["con", "nul", "com1", "lpt9", "aux"])
-def test_a_device_of_windows_is_no_file_name(slug: str) -> None:
+def test_windows_device_names_are_not_used_as_file_names(slug: str) -> None:
     assert file_stem(slug) == f"{slug}-note"
 
 
-def test_composed_and_decomposed_letters_are_one_name() -> None:
+def test_composed_and_decomposed_characters_are_equal() -> None:
     assert link_key("Cafe\u0301 Notes") == link_key("Caf\u00e9  notes")

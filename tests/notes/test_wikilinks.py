@@ -1,4 +1,4 @@
-"""Which links a note's text holds, and which only look like links."""
+"""Links in the text of a note, and text that only looks like a link."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ def targets(text: str) -> list[str]:
 
 ##= docs/spec/notes.md#links
 ##% The outlinks of a note MUST be the targets of the links in its content, each once, in order of first appearance.
-def test_links_are_found_once_in_the_order_in_which_they_are_first_seen() -> None:
+def test_links_are_listed_once_in_order_of_first_appearance() -> None:
     assert targets("[[b]] and [[a|Label]] and [[B]] and [[c#Part]] and [[a]]") == ["b", "a", "c"]
 
 
 ##= docs/spec/notes.md#links
 ##% The label and the heading in a link MUST NOT change its target.
-def test_a_link_knows_its_label_its_heading_and_whether_it_embeds() -> None:
+def test_label_heading_and_embed_are_parsed() -> None:
     assert parse_links("![[Page#Part|seen]]") == (NoteLink("note", "Page", "seen", "Part", embed=True),)
     assert parse_links("[[ spaced ]]") == (NoteLink("note", "spaced"),)
     assert parse_links("[[C#]]") == (NoteLink("note", "C#"),)
@@ -48,7 +48,7 @@ def test_a_link_knows_its_label_its_heading_and_whether_it_embeds() -> None:
         ("![[other.md]]", NoteLink("note", "other.md", embed=True)),
     ],
 )
-def test_a_link_says_what_it_leads_to(text: str, link: NoteLink) -> None:
+def test_the_prefix_decides_the_kind_of_a_link(text: str, link: NoteLink) -> None:
     assert parse_links(text) == (link,)
 
 
@@ -76,7 +76,7 @@ def test_a_link_says_what_it_leads_to(text: str, link: NoteLink) -> None:
         "[[a]",
     ],
 )
-def test_what_stands_in_code_or_is_escaped_is_no_link(text: str) -> None:
+def test_code_and_escaped_brackets_are_not_links(text: str) -> None:
     assert targets(text) == []
 
 
@@ -99,7 +99,7 @@ def test_what_stands_in_code_or_is_escaped_is_no_link(text: str) -> None:
         "\\\\[[a]]",
     ],
 )
-def test_what_stands_beside_code_is_a_link(text: str) -> None:
+def test_links_next_to_code_are_found(text: str) -> None:
     assert targets(text) == ["a"]
 
 
@@ -108,23 +108,23 @@ _PIECES = st.lists(st.sampled_from([*_MARKS, "[[a]]", "[[B b|x]]", "![[a#h]]", "
 
 
 @given(_PIECES)
-def test_links_are_unique_in_order_and_stand_where_they_say(pieces: list[str]) -> None:
+def test_links_are_unique_ordered_and_at_their_positions(pieces: list[str]) -> None:
     text = "".join(pieces)
-    places = list(find_links(text))
-    assert [p.start for p in places] == sorted({p.start for p in places})
-    for place in places:
-        assert text[place.start : place.end].lstrip("!").startswith("[[")
-        assert text[place.end - 2 : place.end] == "]]"
-        if place.link.kind == "note":
-            assert text[place.name_start : place.name_end] == place.link.target
-    keys = [(p.link.kind, link_key(p.link.target), p.link.heading) for p in places]
+    spans = list(find_links(text))
+    assert [p.start for p in spans] == sorted({p.start for p in spans})
+    for span in spans:
+        assert text[span.start : span.end].lstrip("!").startswith("[[")
+        assert text[span.end - 2 : span.end] == "]]"
+        if span.link.kind == "note":
+            assert text[span.name_start : span.name_end] == span.link.target
+    keys = [(p.link.kind, link_key(p.link.target), p.link.heading) for p in spans]
     links = parse_links(text)
     assert [(link.kind, link_key(link.target), link.heading) for link in links] == list(dict.fromkeys(keys))
 
 
 @given(_PIECES.map("".join))
-def test_the_quick_way_for_texts_without_code_finds_what_the_parser_finds(text: str) -> None:
-    # A code span in a block of its own switches the quick way off and changes nothing else.
+def test_the_fast_path_for_texts_without_code_finds_the_same_links(text: str) -> None:
+    # A separate block with a code span disables the fast path and changes nothing else.
     with_code = text + "\n\n`code`\n"
     plain = text.count("`") == 0 and "~~~" not in text
     if plain:
@@ -143,7 +143,7 @@ def test_the_quick_way_for_texts_without_code_finds_what_the_parser_finds(text: 
     ],
     ids=lambda text: text[:8],
 )
-def test_hostile_texts_take_no_time(text: str) -> None:
+def test_hostile_texts_are_not_slow(text: str) -> None:
     started = time.process_time()
     list(find_links(text))
     assert time.process_time() - started < 10

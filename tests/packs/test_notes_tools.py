@@ -67,7 +67,7 @@ def test_two_notes_with_the_same_slug_are_reported(pipe: StdioClient, folder: Pa
     pipe.initialize()
     listed = call(pipe, "list_pages")["structuredContent"]
     assert listed["problems"] == [
-        "notes/z/tokens.md: its slug 'tokens' is that of notes/tokens.md; it is shown as 'notes-z-tokens'"
+        "notes/z/tokens.md: the slug 'tokens' is used by notes/tokens.md; the note is shown as 'notes-z-tokens'"
     ]
     assert {page["slug"] for page in listed["pages"]} == {"tokens", "plans", "notes-z-tokens"}
 

@@ -17,7 +17,7 @@ ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.sta
 
 
 def git(folder: Path, *arguments: str, time: int | None = None) -> str:
-    """Run git in a folder; commits are made at the given time."""
+    """Run git in a folder and return its output. Commits have the given time."""
     environment = ENVIRONMENT
     if time is not None:
         environment = ENVIRONMENT | {"GIT_AUTHOR_DATE": f"@{time} +0000", "GIT_COMMITTER_DATE": f"@{time} +0000"}
@@ -40,7 +40,7 @@ def write(folder: Path, files: dict[str, str]) -> None:
 
 
 def commit(folder: Path, files: dict[str, str], time: int) -> str:
-    """Write files and commit everything; the id of the commit."""
+    """Write files, commit everything, and return the id of the commit."""
     write(folder, files)
     git(folder, "add", "-A")
     git(folder, "commit", "-q", "--allow-empty", "-m", "x", time=time)

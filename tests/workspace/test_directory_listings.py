@@ -1,4 +1,4 @@
-"""Directories are listed anew at each look, and what was worked out from an unchanged one is kept."""
+"""Directories are listed again on every refresh, and results for unchanged ones are kept."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from contextive.workspace.files import ProjectFiles
 from contextive.workspace.globs import Glob, walk_by_ending
 
 
-def test_entries_stand_in_order_and_say_what_they_are(tmp_path: Path) -> None:
+def test_entries_are_sorted_and_have_their_type(tmp_path: Path) -> None:
     (tmp_path / "b").mkdir()
     (tmp_path / "a").write_bytes(b"")
     (tmp_path / "c").symlink_to("b")
@@ -24,13 +24,13 @@ def test_entries_stand_in_order_and_say_what_they_are(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize("place", ["gone", "file", "a\0b"])
-def test_what_is_no_directory_holds_nothing(place: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["gone", "file", "a\0b"])
+def test_a_path_that_is_not_a_directory_has_no_entries(name: str, tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"")
-    assert DirectoryListings().listing(str(tmp_path / place)).entries == []
+    assert DirectoryListings().listing(str(tmp_path / name)).entries == []
 
 
-def test_one_look_lists_a_directory_once(tmp_path: Path) -> None:
+def test_a_directory_is_listed_once_per_refresh(tmp_path: Path) -> None:
     folders = DirectoryListings()
     assert folders.listing(str(tmp_path)).entries == []
     (tmp_path / "new").write_bytes(b"")
@@ -38,34 +38,34 @@ def test_one_look_lists_a_directory_once(tmp_path: Path) -> None:
     assert [entry.name for entry in folders.refreshed().listing(str(tmp_path)).entries] == ["new"]
 
 
-def test_an_unchanged_directory_is_the_same_listing_and_keeps_what_was_worked_out(tmp_path: Path) -> None:
+def test_an_unchanged_directory_keeps_its_listing_and_results(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"")
     folders = DirectoryListings()
     counted = folders.listing(str(tmp_path)).get_or_compute("count", len)
-    again = folders.refreshed()
-    assert again.listing(str(tmp_path)) is folders.listing(str(tmp_path))
-    assert again.listing(str(tmp_path)).get_or_compute("count", lambda _: -1) == counted == 1
+    refreshed = folders.refreshed()
+    assert refreshed.listing(str(tmp_path)) is folders.listing(str(tmp_path))
+    assert refreshed.listing(str(tmp_path)).get_or_compute("count", lambda _: -1) == counted == 1
 
 
-def test_a_name_that_stands_for_something_else_now_is_noticed(tmp_path: Path) -> None:
-    (tmp_path / "goal").write_bytes(b"")
-    (tmp_path / "a.rs").symlink_to("goal")
+def test_a_changed_link_target_is_noticed(tmp_path: Path) -> None:
+    (tmp_path / "target").write_bytes(b"")
+    (tmp_path / "a.rs").symlink_to("target")
     folders = DirectoryListings()
     assert list(Glob("*.rs").walk(str(tmp_path), folders=folders)) == ["a.rs"]
-    (tmp_path / "goal").unlink()  # the directory's own names: nothing of `a.rs` changed
+    (tmp_path / "target").unlink()  # only the target changed, not `a.rs` itself
     assert list(Glob("*.rs").walk(str(tmp_path), folders=folders.refreshed())) == []
-    (tmp_path / "goal").mkdir()
+    (tmp_path / "target").mkdir()
     assert list(walk_by_ending(str(tmp_path), {"rs"}, folders.refreshed().refreshed())) == []
 
 
-def test_what_nobody_asked_for_is_forgotten(tmp_path: Path) -> None:
+def test_unused_listings_are_dropped(tmp_path: Path) -> None:
     folders = DirectoryListings()
     folders.listing(str(tmp_path))
     assert folders.refreshed().refreshed()._before == {}
 
 
 @pytest.mark.parametrize("pattern", ["**/*.rs", "a/*/x.rs", "**"])
-def test_a_walk_that_remembers_finds_what_a_fresh_one_finds(pattern: str, tmp_path: Path) -> None:
+def test_a_walk_with_cached_listings_equals_a_fresh_one(pattern: str, tmp_path: Path) -> None:
     folders = DirectoryListings()
     for name in ("a/b/x.rs", "a/y.rs", "a/c/x.rs", "z.rs"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
@@ -75,7 +75,7 @@ def test_a_walk_that_remembers_finds_what_a_fresh_one_finds(pattern: str, tmp_pa
         assert found == list(Glob(pattern).walk(str(tmp_path)))
 
 
-def test_a_file_is_known_from_the_listings_and_links_are_followed_as_ever(tmp_path: Path) -> None:
+def test_listings_give_the_same_result_for_files_and_links(tmp_path: Path) -> None:
     root = tmp_path / "project"
     (root / "specs").mkdir(parents=True)
     (root / "specs/a.md").write_bytes(b"")

@@ -19,7 +19,7 @@ def paths(found: DiscoveredFiles) -> list[str]:
 
 ##= docs/spec/knowledge.md#indexed-files
 ##% Every text file of the project MUST be indexed, unless there is a reason to leave it out.
-def test_files_come_by_path_with_the_fingerprint_of_their_state(tmp_path: Path) -> None:
+def test_files_are_sorted_by_path_and_have_fingerprints(tmp_path: Path) -> None:
     write(tmp_path, {"b.py": "x", "a/z.md": "y", "a/b/c.txt": "z"})
     found = discover(tmp_path)
     assert paths(found) == ["a/b/c.txt", "a/z.md", "b.py"]
@@ -33,7 +33,7 @@ def test_an_empty_project_has_no_files_and_a_missing_one_is_an_error(tmp_path: P
         discover(tmp_path / "nowhere")
 
 
-def test_dot_directories_count_once_each_and_dot_files_are_found(tmp_path: Path) -> None:
+def test_dot_directories_are_skipped_and_dot_files_are_found(tmp_path: Path) -> None:
     write(tmp_path, {".github/workflows/a.yml": "", ".github/b.md": "", "x/.cache/c": "", ".editorconfig": ""})
     found = discover(tmp_path)
     assert paths(found) == [".editorconfig"]
@@ -43,7 +43,7 @@ def test_dot_directories_count_once_each_and_dot_files_are_found(tmp_path: Path)
 
 ##= docs/spec/knowledge.md#indexed-files
 ##% Specification texts stored below `.duvet/specifications` MUST be indexed like any other file.
-def test_of_the_directory_of_duvet_only_the_stored_specifications_are_found(tmp_path: Path) -> None:
+def test_only_stored_specifications_are_found_in_the_duvet_directory(tmp_path: Path) -> None:
     stored = ".duvet/specifications/spec.example/pot.txt"
     write(
         tmp_path,
@@ -61,7 +61,7 @@ def test_of_the_directory_of_duvet_only_the_stored_specifications_are_found(tmp_
     assert paths(discover(tmp_path)) == [".gitignore"]
 
 
-def test_dependencies_and_caches_are_left_out_whatever_git_says(tmp_path: Path) -> None:
+def test_dependencies_and_caches_are_left_out_even_if_git_does_not_ignore_them(tmp_path: Path) -> None:
     write(
         tmp_path,
         {
@@ -88,7 +88,7 @@ def test_the_state_directory_is_never_indexed(tmp_path: Path) -> None:
 
 ##= docs/spec/knowledge.md#indexed-files
 ##% Files that git or `.contextiveignore` ignores MUST NOT be indexed.
-def test_our_own_ignore_file_has_the_last_word(tmp_path: Path) -> None:
+def test_contextiveignore_takes_precedence_over_gitignore(tmp_path: Path) -> None:
     write(
         tmp_path,
         {
@@ -108,7 +108,7 @@ def test_our_own_ignore_file_has_the_last_word(tmp_path: Path) -> None:
     assert found.skipped == {"ignored": 4, "excluded": 3}
 
 
-def test_include_and_exclude_choose_by_pattern(tmp_path: Path) -> None:
+def test_include_and_exclude_patterns_select_files(tmp_path: Path) -> None:
     write(tmp_path, {"docs/a.md": "", "docs/deep/b.md": "", "src/c.py": "", "src/gen/d.py": "", "e.md": ""})
     assert paths(discover(tmp_path, include=["docs/"])) == ["docs/a.md", "docs/deep/b.md"]
     assert paths(discover(tmp_path, include=["*.py", "/e.md"])) == ["e.md", "src/c.py", "src/gen/d.py"]
@@ -121,7 +121,7 @@ def test_include_and_exclude_choose_by_pattern(tmp_path: Path) -> None:
 ##% A file whose name or content shows that it holds a secret MUST NOT be indexed.
 ##= docs/spec/knowledge.md#indexed-files
 ##% A file larger than `knowledge.maxFileBytes`, or one that is not text, MUST be left out.
-def test_secrets_images_binaries_and_large_files_are_left_out_with_their_reason(tmp_path: Path) -> None:
+def test_secrets_images_binaries_and_large_files_are_left_out_with_a_reason(tmp_path: Path) -> None:
     write(tmp_path, {".env": "", ".env.example": "", "server.pem": "", "a.png": "", "b.zip": "", "big.txt": "x" * 101})
     found = discover(tmp_path, max_bytes=100)
     assert paths(found) == [".env.example"]
@@ -130,7 +130,7 @@ def test_secrets_images_binaries_and_large_files_are_left_out_with_their_reason(
 
 ##= docs/spec/knowledge.md#indexed-files
 ##% Indexing MUST NOT follow links or wait for pipes or devices.
-def test_links_are_not_followed_and_cannot_lead_in_circles(tmp_path: Path) -> None:
+def test_links_are_not_followed(tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     root = tmp_path / "root"
     write(outside, {"secret.txt": "s"})
@@ -144,7 +144,7 @@ def test_links_are_not_followed_and_cannot_lead_in_circles(tmp_path: Path) -> No
     assert found.skipped == {"symlink": 4}
 
 
-def test_a_root_that_is_a_link_is_the_directory_that_it_leads_to(tmp_path: Path) -> None:
+def test_a_root_that_is_a_link_is_followed(tmp_path: Path) -> None:
     write(tmp_path / "real", {"a.txt": ""})
     (tmp_path / "link").symlink_to("real")
     assert paths(discover(tmp_path / "link")) == ["a.txt"]
@@ -158,7 +158,7 @@ def test_pipes_and_sockets_are_left_out_without_waiting(tmp_path: Path, monkeypa
         assert discover(tmp_path).skipped == {"special": 2}
 
 
-def test_names_that_cannot_be_shown_are_left_out_and_spelled_out(tmp_path: Path) -> None:
+def test_unprintable_names_are_left_out_and_escaped_in_examples(tmp_path: Path) -> None:
     for name in [b"new\nline.txt", b"bell\x07.txt", b"\xff.txt", "turn\u202eed.txt".encode(), b"dir\n/x"]:
         target = tmp_path / os.fsdecode(name)
         target.parent.mkdir(exist_ok=True)
@@ -171,14 +171,14 @@ def test_names_that_cannot_be_shown_are_left_out_and_spelled_out(tmp_path: Path)
     assert all(text.isprintable() for text in found.examples["bad_name"])
 
 
-def test_examples_are_few(tmp_path: Path) -> None:
+def test_the_number_of_examples_is_limited(tmp_path: Path) -> None:
     write(tmp_path, {f"{number}.png": "" for number in range(30)})
     found = discover(tmp_path)
     assert found.skipped == {"image": 30}
     assert len(found.examples["image"]) == 5
 
 
-def test_depth_is_no_problem(tmp_path: Path) -> None:
+def test_deep_directories_are_walked(tmp_path: Path) -> None:
     folder = tmp_path
     for _ in range(400):
         folder = folder / "d"
@@ -193,7 +193,7 @@ def test_a_directory_that_cannot_be_read_is_counted(tmp_path: Path) -> None:
     assert discover(tmp_path).skipped == {"unreadable": 1}
 
 
-def test_rules_of_the_repository_around_a_project_count(tmp_path: Path) -> None:
+def test_ignore_rules_of_the_enclosing_repository_apply(tmp_path: Path) -> None:
     repository = init(tmp_path / "repository")
     write(
         repository,
@@ -211,7 +211,7 @@ def test_rules_of_the_repository_around_a_project_count(tmp_path: Path) -> None:
     assert paths(discover(repository / "project")) == [".gitignore", "deep/gen/y.py", "kept.log"]
 
 
-def test_rules_of_a_repository_that_ignores_the_project_do_not_count(tmp_path: Path) -> None:
+def test_rules_of_a_repository_that_ignores_the_project_do_not_apply(tmp_path: Path) -> None:
     repository = init(tmp_path / "home")
     write(repository, {".gitignore": "*\n", "project/a.py": ""})
     assert paths(discover(repository / "project")) == ["a.py"]
@@ -234,7 +234,7 @@ def test_a_linked_ignore_file_is_not_read(tmp_path: Path) -> None:
     assert paths(discover(tmp_path / "root")) == ["a.txt"]
 
 
-def test_twenty_thousand_files_are_swept_in_well_under_a_second(tmp_path: Path) -> None:
+def test_twenty_thousand_files_are_found_in_under_a_second(tmp_path: Path) -> None:
     for number in range(200):
         folder = tmp_path / f"package{number % 10}" / f"module{number}"
         folder.mkdir(parents=True)

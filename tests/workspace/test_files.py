@@ -34,32 +34,32 @@ def reason_of(content: FileText | Unreadable) -> str:
     return content.reason
 
 
-def patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As if the last change were always long ago."""
+def without_settling_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Treat every change as if it happened long ago."""
     monkeypatch.setattr(files_module, "_SETTLING_NS", -1)
     monkeypatch.setattr(files_module, "_COARSE_SETTLING_NS", -1)
 
 
-def counting_reads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def record_reads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     reads: list[str] = []
     original = ProjectFiles._read
 
-    def counted(self: ProjectFiles, path: str) -> FileText | Unreadable:
+    def recorded(self: ProjectFiles, path: str) -> FileText | Unreadable:
         reads.append(path)
         return original(self, path)
 
-    monkeypatch.setattr(ProjectFiles, "_read", counted)
+    monkeypatch.setattr(ProjectFiles, "_read", recorded)
     return reads
 
 
-# -- reading again only what changed -----------------------------------------------------------------------------------
+# -- only changed files are read again ---------------------------------------------------------------------------------
 
 
 def test_an_unchanged_file_is_read_once_and_stays_the_same_object(
     files: ProjectFiles, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    patient(monkeypatch)
-    reads = counting_reads(monkeypatch)
+    without_settling_time(monkeypatch)
+    reads = record_reads(monkeypatch)
     (root / "a.md").write_text("one", encoding="utf-8")
     first = files.read("a.md")
     assert files.read("a.md") is first
@@ -67,10 +67,10 @@ def test_an_unchanged_file_is_read_once_and_stays_the_same_object(
 
 
 @pytest.mark.parametrize("name", ["gone.md", "folder", "pipe", "latin", "closed.md"])
-def test_what_cannot_be_read_stays_the_same_object_too(
+def test_the_result_for_an_unreadable_file_stays_the_same_object(
     name: str, files: ProjectFiles, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    patient(monkeypatch)
+    without_settling_time(monkeypatch)
     (root / "folder").mkdir()
     os.mkfifo(root / "pipe")
     (root / "latin").write_bytes(b"\xe9")
@@ -89,9 +89,9 @@ def test_what_cannot_be_read_stays_the_same_object_too(
         lambda path: _replace(path, "two"),
         lambda path: _keeping_times(path, "two"),
     ],
-    ids=["in place", "other size", "by renaming", "with its old time put back"],
+    ids=["in place", "other size", "by renaming", "with its old time restored"],
 )
-def test_every_way_to_save_a_file_is_seen(change: Callable[[Path], None], files: ProjectFiles, root: Path) -> None:
+def test_every_way_to_save_a_file_is_noticed(change: Callable[[Path], None], files: ProjectFiles, root: Path) -> None:
     path = root / "a.md"
     path.write_text("one", encoding="utf-8")
     assert text_of(files.read("a.md")) == "one"
@@ -111,10 +111,10 @@ def _keeping_times(path: Path, text: str) -> None:
     os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
 
 
-def test_two_saves_of_one_size_within_one_tick_of_the_clock_are_told_apart(
+def test_two_saves_of_equal_size_within_one_clock_tick_are_distinguished(
     files: ProjectFiles, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """File systems that count in whole seconds give both states the same fingerprint."""
+    """On file systems with whole seconds both states have the same fingerprint."""
     monkeypatch.setattr(Fingerprint, "of", staticmethod(_coarse))
     path = root / "a.md"
     path.write_text("one", encoding="utf-8")
@@ -130,17 +130,17 @@ def _coarse(found: os.stat_result) -> Fingerprint:
     return Fingerprint(found.st_mtime_ns // second * second, found.st_ctime_ns // second * second, found.st_size, 1)
 
 
-def test_a_recent_file_is_looked_at_again_but_equal_text_stays_the_same_object(
+def test_a_recent_file_is_read_again_but_equal_text_stays_the_same_object(
     files: ProjectFiles, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(files_module, "_SETTLING_NS", 10**12)
-    reads = counting_reads(monkeypatch)
+    reads = record_reads(monkeypatch)
     (root / "a.md").write_text("one", encoding="utf-8")
     assert files.read("a.md") is files.read("a.md")
     assert len(reads) == 2
 
 
-def test_a_file_that_appears_vanishes_and_comes_back_is_followed(files: ProjectFiles, root: Path) -> None:
+def test_created_deleted_and_recreated_files_are_noticed(files: ProjectFiles, root: Path) -> None:
     path = root / "a.md"
     assert files.read("a.md").fingerprint is None
     path.write_text("one", encoding="utf-8")
@@ -151,10 +151,8 @@ def test_a_file_that_appears_vanishes_and_comes_back_is_followed(files: ProjectF
     assert text_of(files.read("a.md")) == "one"
 
 
-def test_what_is_no_longer_of_interest_is_forgotten(
-    files: ProjectFiles, root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    patient(monkeypatch)
+def test_keep_only_drops_all_other_files(files: ProjectFiles, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    without_settling_time(monkeypatch)
     for name in ("a", "b"):
         (root / name).write_text(name, encoding="utf-8")
     kept, dropped = files.read("a"), files.read("b")
@@ -166,8 +164,8 @@ def test_what_is_no_longer_of_interest_is_forgotten(
 def test_a_file_that_is_replaced_while_it_is_read_is_read_again(
     files: ProjectFiles, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The fingerprint is that of the file that was opened, so a later state never passes for it."""
-    patient(monkeypatch)
+    """The fingerprint is taken from the opened file, so it never matches a later state."""
+    without_settling_time(monkeypatch)
     path = root / "a.md"
     path.write_text("one", encoding="utf-8")
     original = ProjectFiles._is_inside
@@ -205,10 +203,10 @@ def test_a_file_that_grows_past_the_limit_while_it_is_read_is_refused(
 
 @pytest.fixture
 def outside(root: Path) -> Path:
-    place = root.parent / "outside"
-    place.mkdir()
-    (place / "secret.md").write_text("secret", encoding="utf-8")
-    return place
+    folder = root.parent / "outside"
+    folder.mkdir()
+    (folder / "secret.md").write_text("secret", encoding="utf-8")
+    return folder
 
 
 @pytest.mark.parametrize(
@@ -234,7 +232,7 @@ def test_nothing_outside_the_boundary_is_read(path: str, files: ProjectFiles, ro
     (root.parent / "project_evil").mkdir()
     (root.parent / "project_evil/x.md").write_text("secret", encoding="utf-8")
     named = path.format(outside=outside)
-    assert reason_of(files.read(named)) == "it lies outside the project"
+    assert reason_of(files.read(named)) == "it is outside the project"
     assert not files.is_file(named)
     assert not files.allows(named)
 
@@ -242,7 +240,7 @@ def test_nothing_outside_the_boundary_is_read(path: str, files: ProjectFiles, ro
 @pytest.mark.parametrize(
     "path", ["a.md", "./a.md", "src/../a.md", "link.md", "linked/a.md", "{root}/a.md", "../project/a.md"]
 )
-def test_everything_inside_is_read_however_it_is_named(path: str, files: ProjectFiles, root: Path) -> None:
+def test_everything_inside_the_boundary_is_read(path: str, files: ProjectFiles, root: Path) -> None:
     (root / "src").mkdir()
     (root / "a.md").write_text("inside", encoding="utf-8")
     (root / "link.md").symlink_to("a.md")
@@ -252,7 +250,7 @@ def test_everything_inside_is_read_however_it_is_named(path: str, files: Project
     assert files.is_file(named)
 
 
-def test_a_project_may_reach_up_to_its_repository_and_no_further(root: Path, outside: Path) -> None:
+def test_the_boundary_of_a_project_is_its_repository(root: Path, outside: Path) -> None:
     (root / ".git").mkdir()
     package = root / "packages" / "one"
     package.mkdir(parents=True)
@@ -262,25 +260,25 @@ def test_a_project_may_reach_up_to_its_repository_and_no_further(root: Path, out
     assert "outside" in reason_of(files.read("../../../outside/secret.md"))
 
 
-def test_a_root_that_is_itself_a_link_is_followed_once(root: Path) -> None:
+def test_a_root_that_is_a_link_is_followed(root: Path) -> None:
     (root / "a.md").write_text("inside", encoding="utf-8")
     link = root.parent / "link"
     link.symlink_to(root)
     assert text_of(ProjectFiles.bounded(link).read("a.md")) == "inside"
 
 
-def test_a_project_at_the_root_of_the_file_system_holds_all_of_it(root: Path) -> None:
+def test_a_project_at_the_file_system_root_contains_everything(root: Path) -> None:
     (root / "a.md").write_text("inside", encoding="utf-8")
     files = ProjectFiles(Path("/"), Path("/"))
     assert text_of(files.read(f"{root}/a.md".removeprefix("/"))) == "inside"
     assert files.allows(str(root))
 
 
-def test_without_a_boundary_everything_may_be_read(root: Path, outside: Path) -> None:
+def test_without_a_boundary_everything_is_read(root: Path, outside: Path) -> None:
     assert text_of(ProjectFiles(root).read("../outside/secret.md")) == "secret"
 
 
-def test_a_directory_that_turns_into_a_link_between_check_and_open_gains_nothing(
+def test_a_directory_replaced_by_a_link_after_the_check_is_refused(
     files: ProjectFiles, root: Path, outside: Path
 ) -> None:
     (root / "real").mkdir()
@@ -290,8 +288,8 @@ def test_a_directory_that_turns_into_a_link_between_check_and_open_gains_nothing
 
     def swap() -> None:
         while not stop.is_set():
-            for goal in (outside, root / "real"):
-                (root / "new").symlink_to(goal)
+            for target in (outside, root / "real"):
+                (root / "new").symlink_to(target)
                 (root / "new").replace(root / "place")
 
     thread = threading.Thread(target=swap)
@@ -304,7 +302,7 @@ def test_a_directory_that_turns_into_a_link_between_check_and_open_gains_nothing
     assert seen <= {"inside"}
 
 
-def test_a_system_that_does_not_name_open_files_falls_back_to_the_path(
+def test_without_proc_the_path_is_checked_instead(
     files: ProjectFiles, root: Path, outside: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     real_readlink = os.readlink
@@ -321,10 +319,10 @@ def test_a_system_that_does_not_name_open_files_falls_back_to_the_path(
     assert "outside" in reason_of(files.read("link.md"))
 
 
-# -- what is not text --------------------------------------------------------------------------------------------------
+# -- files that are not text -------------------------------------------------------------------------------------------
 
 
-def test_a_file_of_exactly_the_limit_is_read_and_one_byte_more_is_not(root: Path) -> None:
+def test_a_file_of_exactly_the_limit_is_read_but_one_byte_more_is_refused(root: Path) -> None:
     files = ProjectFiles(root, root, max_bytes=1024 * 1024)
     (root / "a").write_bytes(b"x" * 1024 * 1024)
     (root / "b").write_bytes(b"x" * (1024 * 1024 + 1))
@@ -341,12 +339,12 @@ def test_a_huge_file_is_refused_without_reading_it(files: ProjectFiles, root: Pa
 @pytest.mark.parametrize(
     ("data", "byte"), [(b"\xff", 0), (b"abc\x80", 3), (b"\xed\xa0\x80", 0), ("é".encode("utf-16"), 0), (b"a\xc3", 1)]
 )
-def test_bytes_that_are_not_utf8_are_named(data: bytes, byte: int, files: ProjectFiles, root: Path) -> None:
+def test_the_first_byte_that_is_not_utf8_is_named(data: bytes, byte: int, files: ProjectFiles, root: Path) -> None:
     (root / "a").write_bytes(data)
     assert reason_of(files.read("a")) == f"it is not UTF-8 (byte {byte})"
 
 
-def test_line_ends_and_marks_arrive_as_they_are(files: ProjectFiles, root: Path) -> None:
+def test_line_ends_and_byte_order_marks_are_not_changed(files: ProjectFiles, root: Path) -> None:
     text = "\N{BYTE ORDER MARK}one\r\ntwo\rthree\n\0"
     (root / "a").write_bytes(text.encode())
     assert text_of(files.read("a")) == text
@@ -355,7 +353,7 @@ def test_line_ends_and_marks_arrive_as_they_are(files: ProjectFiles, root: Path)
 @pytest.mark.parametrize(
     "path", ["a\0b", "x" * 300, "/".join(["x"] * 3000), "loop", "loop/x", "gone/x", "file/x", "", ".", "\udcff"]
 )
-def test_names_that_cannot_be_files_are_not_there(path: str, files: ProjectFiles, root: Path) -> None:
+def test_impossible_names_are_unreadable(path: str, files: ProjectFiles, root: Path) -> None:
     (root / "loop").symlink_to("loop")
     (root / "file").write_bytes(b"")
     assert isinstance(files.read(path), Unreadable)
@@ -363,7 +361,7 @@ def test_names_that_cannot_be_files_are_not_there(path: str, files: ProjectFiles
 
 
 @pytest.mark.parametrize("name", ["folder", "pipe", "device"])
-def test_what_is_no_regular_file_is_never_opened(
+def test_only_regular_files_are_opened(
     name: str, files: ProjectFiles, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (root / "folder").mkdir()
@@ -373,35 +371,35 @@ def test_what_is_no_regular_file_is_never_opened(
     assert reason_of(files.read(name)) == "it is not a regular file"
 
 
-def test_a_pipe_that_takes_a_files_place_does_not_hold_us_up(
+def test_a_pipe_that_replaces_a_file_does_not_block_the_reader(
     files: ProjectFiles, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (root / "a").write_bytes(b"x")
     real_open = os.open
 
-    def late(path: str, flags: int) -> int:
+    def replace_then_open(path: str, flags: int) -> int:
         (root / "a").unlink()
         os.mkfifo(root / "a")
         return real_open(path, flags)
 
-    monkeypatch.setattr(os, "open", late)
+    monkeypatch.setattr(os, "open", replace_then_open)
     assert reason_of(files.read("a")) == "it is not a regular file"
 
 
-def test_a_disk_that_fails_is_a_reason(files: ProjectFiles, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_read_error_is_reported_as_a_reason(files: ProjectFiles, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (root / "a").write_bytes(b"x")
     write_only = os.open(root / "a", os.O_WRONLY)
     monkeypatch.setattr(os, "open", lambda *_: write_only)
     assert reason_of(files.read("a")) == "the file cannot be read"
 
 
-def test_a_reason_shows_no_path(files: ProjectFiles, root: Path) -> None:
+def test_a_reason_contains_no_path(files: ProjectFiles, root: Path) -> None:
     (root / "latin").write_bytes(b"\xff")
     for path in ("latin", "gone", "/etc/passwd", "../x"):
         assert str(root) not in reason_of(files.read(path))
 
 
-def test_no_descriptor_is_left_open(files: ProjectFiles, root: Path) -> None:
+def test_no_file_descriptor_stays_open(files: ProjectFiles, root: Path) -> None:
     (root / "folder").mkdir()
     (root / "latin").write_bytes(b"\xff")
     before = open_descriptors(os.getpid())
@@ -410,6 +408,6 @@ def test_no_descriptor_is_left_open(files: ProjectFiles, root: Path) -> None:
     assert open_descriptors(os.getpid()) == before
 
 
-def test_ancestors_go_up_to_the_project() -> None:
+def test_ancestors_end_with_the_project() -> None:
     assert list(ancestors("a/b/c.toml")) == ["a/b/c.toml", "a/b", "a", ""]
     assert list(ancestors("")) == [""]

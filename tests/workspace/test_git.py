@@ -18,26 +18,26 @@ def test_each_file_has_the_last_commit_that_touched_it(tmp_path: Path) -> None:
     first = commit(root, {"a.txt": "1", "deep/grüße b.txt": "1"}, 1000)
     second = commit(root, {"a.txt": "2"}, 2000)
     write(root, {"new.txt": ""})
-    facts = git_history(root)
-    assert facts is not None
-    assert facts.head == second == git_head(root)
-    assert facts.last_commit("a.txt") == FileCommit(second, 2000.0)
-    assert facts.last_commit("deep/grüße b.txt") == FileCommit(first, 1000.0)
-    assert facts.last_commit("new.txt") is None
-    assert facts.is_full
-    assert facts.is_complete
+    history = git_history(root)
+    assert history is not None
+    assert history.head == second == git_head(root)
+    assert history.last_commit("a.txt") == FileCommit(second, 2000.0)
+    assert history.last_commit("deep/grüße b.txt") == FileCommit(first, 1000.0)
+    assert history.last_commit("new.txt") is None
+    assert history.is_full
+    assert history.is_complete
 
 
-def test_only_the_wanted_files_are_looked_for(tmp_path: Path) -> None:
+def test_only_the_wanted_files_are_returned(tmp_path: Path) -> None:
     root = init(tmp_path)
     commit(root, {"a": "1", "b": "1"}, 1000)
-    facts = git_history(root, ["a", "gone"])
-    assert facts is not None
-    assert set(facts.commits) == {"a"}
-    assert facts.is_complete
+    history = git_history(root, ["a", "gone"])
+    assert history is not None
+    assert set(history.commits) == {"a"}
+    assert history.is_complete
 
 
-def test_without_a_repository_or_a_commit_there_are_no_facts(tmp_path: Path) -> None:
+def test_without_a_repository_or_a_commit_there_is_no_history(tmp_path: Path) -> None:
     (tmp_path / "plain").mkdir()
     assert git_head(tmp_path / "plain") is None
     assert git_history(tmp_path / "plain") is None
@@ -47,7 +47,7 @@ def test_without_a_repository_or_a_commit_there_are_no_facts(tmp_path: Path) -> 
     assert git_history(tmp_path / "nowhere") is None
 
 
-def test_without_git_there_are_no_facts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_git_there_is_no_history(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     root = init(tmp_path)
     commit(root, {"a": "1"}, 1000)
     monkeypatch.setenv("PATH", "")
@@ -55,28 +55,28 @@ def test_without_git_there_are_no_facts(tmp_path: Path, monkeypatch: pytest.Monk
     assert git_head(root) is None
 
 
-def test_a_project_in_a_directory_of_a_repository_sees_its_own_files(tmp_path: Path) -> None:
+def test_a_project_in_a_subdirectory_of_a_repository_sees_its_own_files(tmp_path: Path) -> None:
     root = init(tmp_path)
     inner = commit(root, {"project/a.py": "1", "other/b.py": "1"}, 1000)
     head = commit(root, {"other/b.py": "2"}, 2000)
-    facts = git_history(root / "project")
-    assert facts is not None
-    assert facts.head == head
-    assert facts.tracked == {"a.py"}
-    assert facts.commits == {"a.py": FileCommit(inner, 1000.0)}
+    history = git_history(root / "project")
+    assert history is not None
+    assert history.head == head
+    assert history.tracked == {"a.py"}
+    assert history.commits == {"a.py": FileCommit(inner, 1000.0)}
 
 
-def test_a_shallow_clone_knows_what_its_depth_shows(tmp_path: Path) -> None:
+def test_a_shallow_clone_uses_its_oldest_commit(tmp_path: Path) -> None:
     root = init(tmp_path / "origin")
     commit(root, {"a": "1", "b": "1"}, 1000)
     head = commit(root, {"a": "2"}, 2000)
     git(tmp_path, "clone", "-q", "--depth", "1", root.as_uri(), "clone")
-    facts = git_history(tmp_path / "clone")
-    assert facts is not None
-    assert facts.commits == {"a": FileCommit(head, 2000.0), "b": FileCommit(head, 2000.0)}
+    history = git_history(tmp_path / "clone")
+    assert history is not None
+    assert history.commits == {"a": FileCommit(head, 2000.0), "b": FileCommit(head, 2000.0)}
 
 
-def test_worktrees_and_submodules_have_facts_of_their_own(tmp_path: Path) -> None:
+def test_worktrees_and_submodules_have_their_own_history(tmp_path: Path) -> None:
     module = init(tmp_path / "module")
     inner = commit(module, {"m.txt": "1"}, 500)
     root = init(tmp_path / "root")
@@ -95,16 +95,16 @@ def test_worktrees_and_submodules_have_facts_of_their_own(tmp_path: Path) -> Non
     assert whole.is_complete
 
 
-def test_what_happened_since_an_earlier_commit_is_enough(tmp_path: Path) -> None:
+def test_only_commits_since_an_earlier_head_are_read(tmp_path: Path) -> None:
     root = init(tmp_path)
     old = commit(root, {"a": "1", "b": "1"}, 1000)
     new = commit(root, {"b": "2", "c": "1"}, 2000)
-    facts = git_history(root, since=old)
-    assert facts is not None
-    assert not facts.is_full
-    assert set(facts.commits) == {"b", "c"}
-    assert facts.last_commit("a", before=FileCommit(old, 1000.0)) == FileCommit(old, 1000.0)
-    assert facts.last_commit("b", before=FileCommit(old, 1000.0)) == FileCommit(new, 2000.0)
+    history = git_history(root, since=old)
+    assert history is not None
+    assert not history.is_full
+    assert set(history.commits) == {"b", "c"}
+    assert history.last_commit("a", before=FileCommit(old, 1000.0)) == FileCommit(old, 1000.0)
+    assert history.last_commit("b", before=FileCommit(old, 1000.0)) == FileCommit(new, 2000.0)
     same = git_history(root, since=new)
     assert same is not None
     assert same.commits == {}
@@ -112,47 +112,49 @@ def test_what_happened_since_an_earlier_commit_is_enough(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("since", ["0" * 40, "--output=x", "main", "HEAD;id", ""])
-def test_a_commit_that_is_no_ancestor_means_a_full_look(tmp_path: Path, since: str) -> None:
+def test_the_full_history_is_read_if_the_earlier_commit_is_not_an_ancestor(tmp_path: Path, since: str) -> None:
     root = init(tmp_path)
     commit(root, {"a": "1"}, 1000)
-    facts = git_history(root, since=since)
-    assert facts is not None
-    assert facts.is_full
-    assert set(facts.commits) == {"a"}
+    history = git_history(root, since=since)
+    assert history is not None
+    assert history.is_full
+    assert set(history.commits) == {"a"}
     assert not (root / "x").exists()
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_step_by_step_gives_the_same_facts_as_a_fresh_look(tmp_path: Path, seed: int) -> None:
-    choose = random.Random(seed)
+def test_incremental_history_equals_a_full_read(tmp_path: Path, seed: int) -> None:
+    rng = random.Random(seed)
     root = init(tmp_path)
     head = commit(root, {"a": "0", "b": "0", "c": "0"}, 1000)
-    known = {path: fact for path in "abc" if (fact := git_history(root).last_commit(path))}  # type: ignore[union-attr]
+    known = {path: last for path in "abc" if (last := git_history(root).last_commit(path))}  # type: ignore[union-attr]
     for step in range(1, 9):
-        match choose.randrange(4):
+        match rng.randrange(4):
             case 0:
                 git(root, "checkout", "-q", "-b", f"branch{step}", "HEAD~1" if step > 2 else "HEAD")
-                commit(root, {choose.choice("abc") + "side": str(step)}, choose.randrange(500, 3000))
+                commit(root, {rng.choice("abc") + "side": str(step)}, rng.randrange(500, 3000))
                 git(root, "checkout", "-q", "main")
                 git(root, "merge", "-q", "--no-ff", "-m", "m", f"branch{step}", time=3000 + step)
             case 1:
-                (root / choose.choice("abc")).unlink(missing_ok=True)
+                (root / rng.choice("abc")).unlink(missing_ok=True)
                 commit(root, {}, 2000 + step)
             case _:
-                commit(root, {choose.choice("abcd"): str(step)}, 2000 + step)
-        facts, fresh = git_history(root, since=head), git_history(root)
-        assert facts is not None
+                commit(root, {rng.choice("abcd"): str(step)}, 2000 + step)
+        history, fresh = git_history(root, since=head), git_history(root)
+        assert history is not None
         assert fresh is not None
-        known = {path: fact for path in fresh.tracked if (fact := facts.last_commit(path, known.get(path))) is not None}
+        known = {
+            path: last for path in fresh.tracked if (last := history.last_commit(path, known.get(path))) is not None
+        }
         assert known == fresh.commits
-        head = facts.head
+        head = history.head
 
 
-def test_a_hostile_repository_starts_no_program(tmp_path: Path) -> None:
+def test_a_hostile_repository_cannot_start_programs(tmp_path: Path) -> None:
     root = init(tmp_path / "root")
     commit(root, {"a": "1"}, 1000)
     trap = tmp_path / "trap"
-    trap.write_text(f"#!/bin/sh\ntouch {tmp_path}/sprung\n", encoding="utf-8")
+    trap.write_text(f"#!/bin/sh\ntouch {tmp_path}/started\n", encoding="utf-8")
     trap.chmod(trap.stat().st_mode | stat.S_IXUSR)
     (root / ".git/hooks").mkdir(exist_ok=True)
     for key in (
@@ -167,13 +169,13 @@ def test_a_hostile_repository_starts_no_program(tmp_path: Path) -> None:
     git(root, "config", "log.showSignature", "true")
     git(root, "config", "core.hooksPath", str(tmp_path))
     git(root, "config", "diff.orderFile", str(tmp_path / "none"))
-    facts = git_history(root)
-    assert facts is not None
-    assert set(facts.commits) == {"a"}
-    assert not (tmp_path / "sprung").exists()
+    history = git_history(root)
+    assert history is not None
+    assert set(history.commits) == {"a"}
+    assert not (tmp_path / "started").exists()
 
 
-def test_the_callers_environment_does_not_steer_git(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_git_variables_in_the_environment_are_ignored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     root, other = init(tmp_path / "root"), init(tmp_path / "other")
     head = commit(root, {"a": "1"}, 1000)
     commit(other, {"b": "1"}, 1000)
@@ -182,12 +184,12 @@ def test_the_callers_environment_does_not_steer_git(tmp_path: Path, monkeypatch:
     assert git_head(root) == head
 
 
-def test_when_time_runs_out_the_facts_say_that_they_are_not_complete(tmp_path: Path) -> None:
+def test_a_history_cut_off_by_the_time_limit_is_marked_incomplete(tmp_path: Path) -> None:
     root = init(tmp_path / "root")
     commit(root, {f"f{number}": "1" for number in range(50)}, 1000)
     slow = tmp_path / "bin"
     slow.mkdir()
-    real = next(Path(place) / "git" for place in os.environ["PATH"].split(":") if (Path(place) / "git").exists())
+    real = next(Path(folder) / "git" for folder in os.environ["PATH"].split(":") if (Path(folder) / "git").exists())
     (slow / "git").write_text(
         f'#!/bin/sh\ncase "$*" in *" log "*) exec sleep 30;; esac\nexec {real} "$@"\n', encoding="utf-8"
     )
@@ -195,9 +197,9 @@ def test_when_time_runs_out_the_facts_say_that_they_are_not_complete(tmp_path: P
     before = os.environ["PATH"]
     os.environ["PATH"] = f"{slow}:{before}"
     try:
-        facts = git_history(root, timeout_seconds=1)
+        history = git_history(root, timeout_seconds=1)
     finally:
         os.environ["PATH"] = before
-    assert facts is not None
-    assert not facts.is_complete
-    assert facts.last_commit("f1") is None
+    assert history is not None
+    assert not history.is_complete
+    assert history.last_commit("f1") is None

@@ -44,7 +44,7 @@ def _write(root: Path, *names: str) -> None:
         (root / name).write_bytes(b"")
 
 
-def walked(root: Path, pattern: str) -> list[str]:
+def walk(root: Path, pattern: str) -> list[str]:
     return list(Glob(pattern).walk(str(root)))
 
 
@@ -87,20 +87,20 @@ def walked(root: Path, pattern: str) -> list[str]:
         ("tests/*.{rs,md}", []),
     ],
 )
-def test_a_pattern_finds_what_it_finds_in_duvet(pattern: str, expected: list[str], tree: Path) -> None:
-    assert walked(tree, pattern) == expected
+def test_patterns_match_the_same_files_as_in_duvet(pattern: str, expected: list[str], tree: Path) -> None:
+    assert walk(tree, pattern) == expected
 
 
-def test_an_absolute_pattern_gives_absolute_paths(tree: Path) -> None:
-    assert walked(Path("/"), f"{tree}/src/l*.rs") == [f"{tree}/src/lib.rs"]
+def test_an_absolute_pattern_returns_absolute_paths(tree: Path) -> None:
+    assert walk(Path("/"), f"{tree}/src/l*.rs") == [f"{tree}/src/lib.rs"]
 
 
 @pytest.mark.parametrize(
     "pattern", ["src/[ab", "src/[!", "a**/x", "**a", "***", "src/*/../x", "**/..", "x" * 5000, "a\0b", "[]"]
 )
-def test_a_pattern_that_means_nothing_is_a_config_error(pattern: str, tree: Path) -> None:
+def test_an_invalid_pattern_is_a_config_error(pattern: str, tree: Path) -> None:
     with pytest.raises(ConfigError):
-        walked(tree, pattern)
+        walk(tree, pattern)
 
 
 @pytest.mark.parametrize(
@@ -115,11 +115,11 @@ def test_a_pattern_that_means_nothing_is_a_config_error(pattern: str, tree: Path
         ("a/./b//c*/d", "a/b"),
     ],
 )
-def test_a_pattern_knows_where_its_walk_begins(pattern: str, base: str) -> None:
+def test_the_walk_starts_before_the_first_wildcard(pattern: str, base: str) -> None:
     assert Glob(pattern).base == base
 
 
-def test_generated_directories_are_left_out_on_request_unless_named(tmp_path: Path) -> None:
+def test_generated_directories_can_be_left_out_unless_named(tmp_path: Path) -> None:
     _write(tmp_path, "a/x.md", "node_modules/p/x.md", "a/vendor/x.md", "target/x.md")
     assert list(Glob("**/*.md", skip_generated=True).walk(str(tmp_path))) == ["a/x.md"]
     assert list(Glob("a/vendor/*.md", skip_generated=True).walk(str(tmp_path))) == ["a/vendor/x.md"]
@@ -128,21 +128,21 @@ def test_generated_directories_are_left_out_on_request_unless_named(tmp_path: Pa
 # -- hostile patterns --------------------------------------------------------------------------------------------------
 
 
-def test_a_pattern_with_astronomically_many_readings_is_walked_once(tmp_path: Path) -> None:
+def test_a_pattern_with_exponentially_many_matches_is_walked_once(tmp_path: Path) -> None:
     deep = "/".join(["a"] * 40)
     _write(tmp_path, f"{deep}/x.rs")
     started = time.process_time()
-    assert walked(tmp_path, "/".join(["**/a"] * 20 + ["**", "*.rs"])) == [f"{deep}/x.rs"]
-    assert walked(tmp_path, "/".join(["**/a"] * 50 + ["*.rs"])) == []
+    assert walk(tmp_path, "/".join(["**/a"] * 20 + ["**", "*.rs"])) == [f"{deep}/x.rs"]
+    assert walk(tmp_path, "/".join(["**/a"] * 50 + ["*.rs"])) == []
     assert time.process_time() - started < 2
 
 
-def test_a_component_with_many_stars_takes_no_longer_than_one(tmp_path: Path) -> None:
+def test_a_component_with_many_stars_is_not_slow(tmp_path: Path) -> None:
     _write(tmp_path, "a" * 250)
     started = time.process_time()
-    assert walked(tmp_path, "*a" * 100 + "*b") == []
-    assert walked(tmp_path, "*a" * 100 + "*") == ["a" * 250]
-    assert walked(tmp_path, "*[ab]?" * 50 + "*") == ["a" * 250]
+    assert walk(tmp_path, "*a" * 100 + "*b") == []
+    assert walk(tmp_path, "*a" * 100 + "*") == ["a" * 250]
+    assert walk(tmp_path, "*[ab]?" * 50 + "*") == ["a" * 250]
     assert time.process_time() - started < 2
 
 
@@ -151,8 +151,8 @@ _NAMES = st.text("ab.", min_size=1, max_size=6).filter(lambda name: set(name) !=
 
 @given(_NAMES, st.text("ab.?*", min_size=1, max_size=6).filter(lambda part: "**" not in part and set(part) != {"."}))
 @settings(max_examples=300)
-def test_one_component_means_what_a_simple_reading_says(name: str, part: str) -> None:
-    assert (_component_matches(part, name)) == _simple(part, name)
+def test_a_component_matches_like_a_simple_implementation(name: str, part: str) -> None:
+    assert (_component_matches(part, name)) == _simple_match(part, name)
 
 
 def _component_matches(part: str, name: str) -> bool:
@@ -161,37 +161,37 @@ def _component_matches(part: str, name: str) -> bool:
     return component == name if isinstance(component, str) else component.match(name) is not None
 
 
-def _simple(part: str, name: str) -> bool:
+def _simple_match(part: str, name: str) -> bool:
     if not part:
         return not name
     if part[0] == "*":
-        return any(_simple(part[1:], name[skipped:]) for skipped in range(len(name) + 1))
-    return bool(name) and part[0] in ("?", name[0]) and _simple(part[1:], name[1:])
+        return any(_simple_match(part[1:], name[skipped:]) for skipped in range(len(name) + 1))
+    return bool(name) and part[0] in ("?", name[0]) and _simple_match(part[1:], name[1:])
 
 
 # -- hostile trees -----------------------------------------------------------------------------------------------------
 
 
-def test_links_in_circles_are_not_followed_for_ever(tmp_path: Path) -> None:
+def test_circular_links_are_not_followed_endlessly(tmp_path: Path) -> None:
     _write(tmp_path, "src/x.rs")
     (tmp_path / "src/loop").symlink_to(tmp_path / "src")
     (tmp_path / "src/self.rs").symlink_to(tmp_path / "src/self.rs")
     (tmp_path / "src/one").symlink_to("two")
     (tmp_path / "src/two").symlink_to("one")
-    assert walked(tmp_path, "**/*.rs") == ["src/x.rs"]
-    assert walked(tmp_path, "src/*/*.rs") == ["src/loop/x.rs"]
-    assert walked(tmp_path, "src/loop/**/*.rs") == ["src/loop/x.rs"]
-    assert walked(tmp_path, "**/loop/x.rs") == []
+    assert walk(tmp_path, "**/*.rs") == ["src/x.rs"]
+    assert walk(tmp_path, "src/*/*.rs") == ["src/loop/x.rs"]
+    assert walk(tmp_path, "src/loop/**/*.rs") == ["src/loop/x.rs"]
+    assert walk(tmp_path, "**/loop/x.rs") == []
 
 
-def test_a_link_to_a_file_is_a_file(tmp_path: Path) -> None:
+def test_a_link_to_a_file_is_found(tmp_path: Path) -> None:
     _write(tmp_path, "real.rs")
     (tmp_path / "link.rs").symlink_to("real.rs")
     (tmp_path / "broken.rs").symlink_to("nowhere")
-    assert walked(tmp_path, "*.rs") == ["link.rs", "real.rs"]
+    assert walk(tmp_path, "*.rs") == ["link.rs", "real.rs"]
 
 
-def test_a_linked_directory_is_entered_only_where_that_is_allowed(tmp_path: Path) -> None:
+def test_a_linked_directory_is_entered_only_if_allowed(tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     _write(outside, "secret.rs")
     project = tmp_path / "project"
@@ -202,55 +202,55 @@ def test_a_linked_directory_is_entered_only_where_that_is_allowed(tmp_path: Path
     assert list(found) == ["a/x.rs", "near/x.rs", "real/x.rs"]
 
 
-def test_pipes_sockets_and_devices_are_no_files(tmp_path: Path) -> None:
+def test_pipes_sockets_and_devices_are_not_found(tmp_path: Path) -> None:
     _write(tmp_path, "x.rs")
     os.mkfifo(tmp_path / "pipe.rs")
     (tmp_path / "zero.rs").symlink_to("/dev/zero")
     with socket.socket(socket.AF_UNIX) as server:
         server.bind(str(tmp_path / "socket.rs"))
-        assert walked(tmp_path, "*.rs") == ["x.rs"]
-        assert walked(tmp_path, "**/*.rs") == ["x.rs"]
-        assert walked(tmp_path, "pipe.rs") == []
+        assert walk(tmp_path, "*.rs") == ["x.rs"]
+        assert walk(tmp_path, "**/*.rs") == ["x.rs"]
+        assert walk(tmp_path, "pipe.rs") == []
         assert list(walk_by_ending(str(tmp_path), {"rs"})) == [("x.rs", "rs")]
 
 
-def test_a_tree_deeper_than_any_project_ends_somewhere(tmp_path: Path) -> None:
+def test_the_depth_of_a_walk_is_limited(tmp_path: Path) -> None:
     folder = tmp_path
     for _ in range(200):
         folder = folder / "d"
         folder.mkdir()
         (folder / "x.rs").write_bytes(b"")
-    found = walked(tmp_path, "**/*.rs")
+    found = walk(tmp_path, "**/*.rs")
     assert len(found) == 64
     assert len(list(walk_by_ending(str(tmp_path), {"rs"}))) == 64
-    assert walked(tmp_path, "/".join(["d"] * 200) + "/*.rs") == ["/".join(["d"] * 200) + "/x.rs"]
+    assert walk(tmp_path, "/".join(["d"] * 200) + "/*.rs") == ["/".join(["d"] * 200) + "/x.rs"]
 
 
-def test_strange_names_are_names(tmp_path: Path) -> None:
+def test_unusual_names_are_found(tmp_path: Path) -> None:
     names = ["line\nbreak.rs", "tab\t.rs", "spa ce.rs", "ünïcode.rs", "-rf.rs", 'quote".rs', "back\\slash.rs", "..rs"]
     _write(tmp_path, *names)
     (tmp_path / "not-utf8-\udcff.rs").write_bytes(b"")
-    assert sorted(walked(tmp_path, "*.rs")) == sorted([*names, "not-utf8-\udcff.rs"])
-    assert walked(tmp_path, "line?break.rs") == ["line\nbreak.rs"]
+    assert sorted(walk(tmp_path, "*.rs")) == sorted([*names, "not-utf8-\udcff.rs"])
+    assert walk(tmp_path, "line?break.rs") == ["line\nbreak.rs"]
     assert {path for path, _ in walk_by_ending(str(tmp_path), {"rs"})} == {*names, "not-utf8-\udcff.rs"}
 
 
-def test_a_directory_that_may_not_be_listed_is_empty(tmp_path: Path) -> None:
+def test_a_directory_that_cannot_be_listed_is_skipped(tmp_path: Path) -> None:
     _write(tmp_path, "open/x.rs", "closed/x.rs")
     (tmp_path / "closed").chmod(0)
     try:
         expected = ["closed/x.rs", "open/x.rs"] if os.access(tmp_path / "closed", os.R_OK) else ["open/x.rs"]
-        assert walked(tmp_path, "*/*.rs") == expected
+        assert walk(tmp_path, "*/*.rs") == expected
     finally:
         (tmp_path / "closed").chmod(0o700)
 
 
-def test_a_root_that_is_not_there_holds_nothing(tmp_path: Path) -> None:
-    assert walked(tmp_path / "gone", "**/*") == []
+def test_a_missing_root_has_no_files(tmp_path: Path) -> None:
+    assert walk(tmp_path / "gone", "**/*") == []
     assert list(walk_by_ending(str(tmp_path / "gone"), {"rs"})) == []
 
 
-def test_one_walk_by_ending_finds_the_projects_own_work_alone(tmp_path: Path) -> None:
+def test_a_walk_by_ending_finds_only_the_projects_own_files(tmp_path: Path) -> None:
     _write(
         tmp_path, "a.py", "b.rs", "c.md", "src/d.py", ".venv/e.py", "node_modules/f.py", "src/build/g.py", "noending"
     )

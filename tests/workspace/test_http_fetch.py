@@ -1,4 +1,4 @@
-"""What is fetched, within which limits, and how it is stored."""
+"""Downloading specifications: limits, checks of the response, and storage."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from contextive.errors import InvalidRequest, TimedOut, TooLarge, Unavailable, U
 from contextive.workspace.http_fetch import FetchPolicy, fetch_specification
 from tests.workspace.web import LOOSE, TEXT, Site, redirect, refusal, response
 
-# -- the good case -----------------------------------------------------------------------------------------------------
+# -- successful downloads ----------------------------------------------------------------------------------------------
 
 
-def test_a_text_is_stored_as_it_came_and_directories_are_made(site: Site, destination: Path) -> None:
+def test_a_text_is_stored_unchanged_and_directories_are_created(site: Site, destination: Path) -> None:
     fetch_specification(site.url(), destination, policy=LOOSE)
     assert destination.read_bytes() == TEXT
     assert [path.name for path in destination.parent.iterdir()] == ["spec.txt"]
@@ -35,13 +35,13 @@ def test_the_request_asks_for_plain_uncompressed_text(site: Site, destination: P
     assert "Accept-Encoding: identity" in lines
 
 
-def test_letters_beyond_ascii_in_a_path_are_percent_encoded(site: Site, destination: Path) -> None:
+def test_non_ascii_letters_in_a_path_are_percent_encoded(site: Site, destination: Path) -> None:
     site.pages["/sp%C3%A9c.md"] = response(TEXT)
     fetch_specification(site.url("/spéc.md"), destination, policy=LOOSE)
     assert destination.read_bytes() == TEXT
 
 
-def test_chunks_are_put_together(site: Site, destination: Path) -> None:
+def test_a_chunked_body_is_decoded(site: Site, destination: Path) -> None:
     head = b"HTTP/1.1 200 OK\r\nContent-Type: text/markdown\r\nTransfer-Encoding: chunked\r\n\r\n"
     site.pages["/spec.md"] = head + b"6\r\n# One\n\r\n5\r\n\nTwo\n\r\n0\r\n\r\n"
     fetch_specification(site.url(), destination, policy=LOOSE)
@@ -79,7 +79,7 @@ def _drip(site: Site, first: bytes, piece: bytes) -> Callable[[socket.socket], N
     ],
     ids=["silence", "slow head", "slow body of known length", "slow body"],
 )
-def test_a_slow_server_is_given_up_on(first: bytes, piece: bytes, site: Site, destination: Path) -> None:
+def test_a_slow_server_times_out(first: bytes, piece: bytes, site: Site, destination: Path) -> None:
     site.pages["/spec.md"] = _drip(site, first, piece)
     started = time.monotonic()
     assert isinstance(refusal(site.url(), destination, replace(LOOSE, timeout_seconds=0.4)), TimedOut)
@@ -99,7 +99,7 @@ def test_redirects_share_one_time_limit(site: Site, destination: Path) -> None:
     assert len(site.requests) < 5
 
 
-def test_a_resolver_that_hangs_is_given_up_on(destination: Path) -> None:
+def test_a_hanging_resolver_times_out(destination: Path) -> None:
     def hanging(_host: str, _port: int) -> list[str]:
         time.sleep(2)
         return []
@@ -123,7 +123,7 @@ def test_a_body_over_the_limit_is_refused(known: bool, site: Site, destination: 
     assert isinstance(refusal(site.url(), destination, replace(LOOSE, max_bytes=100_000)), TooLarge)
 
 
-def test_a_body_of_exactly_the_limit_is_taken(site: Site, destination: Path) -> None:
+def test_a_body_of_exactly_the_limit_is_accepted(site: Site, destination: Path) -> None:
     fetch_specification(site.url(), destination, policy=replace(LOOSE, max_bytes=len(TEXT)))
     assert isinstance(refusal(site.url(), destination, replace(LOOSE, max_bytes=len(TEXT) - 1)), TooLarge)
 
@@ -144,7 +144,7 @@ def test_endless_chunks_and_headers_are_refused(site: Site, destination: Path) -
     assert isinstance(refusal(site.url("/headers.md"), destination), UpstreamError)
 
 
-# -- what came ---------------------------------------------------------------------------------------------------------
+# -- checks of the response --------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -173,13 +173,13 @@ def test_endless_chunks_and_headers_are_refused(site: Site, destination: Path) -
         b"",
     ],
 )
-def test_an_answer_that_is_no_whole_text_is_refused(answer: bytes, site: Site, destination: Path) -> None:
+def test_an_incomplete_or_invalid_response_is_refused(answer: bytes, site: Site, destination: Path) -> None:
     site.pages["/spec.md"] = answer
     assert isinstance(refusal(site.url(), destination), UpstreamError)
 
 
 @pytest.mark.parametrize(
-    ("path", "content_type", "taken"),
+    ("path", "content_type", "accepted"),
     [
         ("/spec.md", "text/plain", True),
         ("/spec", "text/plain", True),
@@ -192,11 +192,11 @@ def test_an_answer_that_is_no_whole_text_is_refused(answer: bytes, site: Site, d
         ("/spec.md/x", "application/octet-stream", False),
     ],
 )
-def test_the_type_decides_and_the_ending_helps(
-    path: str, content_type: str | None, taken: bool, site: Site, destination: Path
+def test_the_content_type_or_else_the_suffix_decides(
+    path: str, content_type: str | None, accepted: bool, site: Site, destination: Path
 ) -> None:
     site.pages[path] = response(TEXT, content_type)
-    if taken:
+    if accepted:
         fetch_specification(site.url(path), destination, policy=LOOSE)
         assert destination.read_bytes() == TEXT
     else:
@@ -224,23 +224,23 @@ def test_a_web_page_is_refused_with_a_hint(body: bytes, content_type: str, site:
 @pytest.mark.parametrize(
     "body", [b"<!-- note -->\n# Title\n", b"<div>\n# Title\n", b"# <html>\n", b"\xef\xbb\xbfRFC 1\n"]
 )
-def test_markdown_that_only_holds_some_markup_is_taken(body: bytes, site: Site, destination: Path) -> None:
+def test_markdown_with_some_html_is_accepted(body: bytes, site: Site, destination: Path) -> None:
     site.pages["/spec.md"] = response(body)
     fetch_specification(site.url(), destination, policy=LOOSE)
     assert destination.read_bytes() == body
 
 
-# -- where it goes -----------------------------------------------------------------------------------------------------
+# -- storage -----------------------------------------------------------------------------------------------------------
 
 
-def test_an_older_file_is_replaced_whole(site: Site, destination: Path) -> None:
+def test_an_existing_file_is_replaced(site: Site, destination: Path) -> None:
     destination.parent.mkdir(parents=True)
     destination.write_bytes(b"old")
     fetch_specification(site.url(), destination, policy=LOOSE)
     assert destination.read_bytes() == TEXT
 
 
-def test_a_link_at_the_destination_is_replaced_and_its_goal_left_alone(
+def test_a_link_at_the_destination_is_replaced_and_its_target_unchanged(
     site: Site, destination: Path, tmp_path: Path
 ) -> None:
     outside = tmp_path / "outside"
@@ -253,22 +253,22 @@ def test_a_link_at_the_destination_is_replaced_and_its_goal_left_alone(
     assert destination.read_bytes() == TEXT
 
 
-def test_a_directory_above_that_links_out_of_the_project_is_refused(
+def test_a_parent_directory_that_links_out_of_the_project_is_refused(
     site: Site, destination: Path, tmp_path: Path
 ) -> None:
     outside, project = tmp_path / "outside", tmp_path / "project"
     outside.mkdir()
     project.mkdir()
     (project / "specifications").symlink_to(outside)
-    place = project / "specifications" / "host" / "spec.txt"
+    linked = project / "specifications" / "host" / "spec.txt"
     with pytest.raises(InvalidRequest):
-        fetch_specification(site.url(), place, policy=LOOSE, within=project)
+        fetch_specification(site.url(), linked, policy=LOOSE, within=project)
     assert list(outside.iterdir()) == []
     fetch_specification(site.url(), project / "real" / "spec.txt", policy=LOOSE, within=project)
 
 
 @pytest.mark.parametrize("obstacle", ["directory", "file above", "link loop"])
-def test_a_place_that_cannot_be_written_is_a_clear_error(obstacle: str, site: Site, destination: Path) -> None:
+def test_a_destination_that_cannot_be_written_is_reported(obstacle: str, site: Site, destination: Path) -> None:
     match obstacle:
         case "directory":
             destination.mkdir(parents=True)

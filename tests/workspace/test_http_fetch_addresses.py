@@ -1,4 +1,4 @@
-"""Which addresses a specification is fetched from: whatever the URL, the resolver and the server say."""
+"""Only allowed addresses are contacted, whatever the URL, the resolver and the server return."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from contextive.workspace import http_fetch
 from contextive.workspace.http_fetch import FetchPolicy, fetch_specification, is_public
 from tests.workspace.web import LOOSE, TEXT, Authority, Site, redirect, refusal, response, serving
 
-# -- which URLs --------------------------------------------------------------------------------------------------------
+# -- allowed URLs ------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -63,11 +63,11 @@ from tests.workspace.web import LOOSE, TEXT, Authority, Site, redirect, refusal,
         "https://\udcff.org/x",
     ],
 )
-def test_an_address_that_may_not_be_called_is_refused_without_a_word_on_the_wire(
+def test_a_url_that_is_not_allowed_is_refused_without_a_connection(
     url: str, destination: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def never(*_: object) -> None:
-        raise AssertionError("nothing may be dialled")
+        raise AssertionError("no connection is allowed")
 
     monkeypatch.setattr(http_fetch, "_connect_to_any", never)
     policy = FetchPolicy(resolve=lambda _host, _port: ["127.0.0.1"])
@@ -76,7 +76,7 @@ def test_an_address_that_may_not_be_called_is_refused_without_a_word_on_the_wire
     assert "secret" not in error.full_message()
 
 
-def test_a_password_in_the_url_is_not_repeated(destination: Path) -> None:
+def test_a_password_in_the_url_is_not_in_the_error(destination: Path) -> None:
     assert "hunter2" not in refusal("https://me:hunter2@example.org/x", destination, FetchPolicy()).full_message()
 
 
@@ -120,30 +120,30 @@ def test_a_password_in_the_url_is_not_repeated(destination: Path) -> None:
         "ff02::1",
     ],
 )
-def test_an_address_that_is_not_public_is_known_as_such(address: str) -> None:
+def test_private_and_special_addresses_are_not_public(address: str) -> None:
     assert not is_public(ipaddress.ip_address(address))
 
 
 @pytest.mark.parametrize("address", ["8.8.8.8", "1.1.1.1", "2606:4700::1111", "64:ff9b::808:808"])
-def test_a_public_address_is_let_through(address: str) -> None:
+def test_public_addresses_are_public(address: str) -> None:
     assert is_public(ipaddress.ip_address(address))
 
 
-def test_one_private_address_among_public_ones_spoils_the_name(
+def test_one_private_address_among_public_ones_is_enough_to_refuse(
     destination: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(http_fetch, "_connect_to_any", lambda *_: pytest.fail("nothing may be dialled"))
+    monkeypatch.setattr(http_fetch, "_connect_to_any", lambda *_: pytest.fail("no connection is allowed"))
     policy = FetchPolicy(resolve=lambda _host, _port: ["8.8.8.8", "10.0.0.1", "2606:4700::1111"])
     assert isinstance(refusal("https://example.org/x.md", destination, policy), InvalidRequest)
 
 
 @pytest.mark.parametrize("answer", [[], ["not an address"], ["8.8.8.8", "nonsense"]])
-def test_a_name_without_usable_addresses_is_not_known(answer: list[str], destination: Path) -> None:
+def test_a_name_without_valid_addresses_is_an_upstream_error(answer: list[str], destination: Path) -> None:
     error = refusal("https://example.org/x.md", destination, FetchPolicy(resolve=lambda _host, _port: answer))
     assert isinstance(error, UpstreamError)
 
 
-def test_a_resolver_that_fails_is_an_unknown_name(destination: Path) -> None:
+def test_a_failing_resolver_is_an_upstream_error(destination: Path) -> None:
     def failing(_host: str, _port: int) -> list[str]:
         raise socket.gaierror("no such host in the office network")
 
@@ -152,8 +152,8 @@ def test_a_resolver_that_fails_is_an_unknown_name(destination: Path) -> None:
     assert "office" not in error.full_message()
 
 
-def test_a_name_is_resolved_once_and_the_connection_goes_to_that_address(site: Site, destination: Path) -> None:
-    """DNS rebinding: the second answer would be another one, but nobody asks for it."""
+def test_a_name_is_resolved_once_and_the_connection_uses_that_address(site: Site, destination: Path) -> None:
+    """DNS rebinding: a second lookup would return another address, but there is none."""
     answers = iter([["127.0.0.1"]])
     policy = replace(LOOSE, resolve=lambda _host, _port: next(answers))
     fetch_specification(site.url(host="spec.example"), destination, policy=policy)
@@ -161,7 +161,7 @@ def test_a_name_is_resolved_once_and_the_connection_goes_to_that_address(site: S
     assert f"Host: spec.example:{site.port}" in site.requests[0]
 
 
-def test_a_name_that_turns_private_between_two_redirects_is_refused(
+def test_a_name_that_becomes_private_between_two_redirects_is_refused(
     site: Site, destination: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(http_fetch, "is_public", lambda address: str(address) == "127.0.0.1")
@@ -180,7 +180,7 @@ def test_the_next_address_is_tried_when_one_does_not_answer(site: Site, destinat
     assert destination.read_bytes() == TEXT
 
 
-def test_a_server_that_is_not_there_is_said_to_be(destination: Path) -> None:
+def test_a_missing_server_is_an_upstream_error(destination: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
     assert isinstance(refusal(f"http://127.0.0.1:{port}/x.md", destination), UpstreamError)
@@ -207,9 +207,9 @@ def test_five_redirects_are_followed_and_no_more(count: int, arrives: bool, site
     assert len(site.requests) == 6
 
 
-def test_redirects_in_a_circle_end_at_once(site: Site, destination: Path) -> None:
+def test_redirect_loops_are_detected(site: Site, destination: Path) -> None:
     site.pages |= {"/a": redirect("/b"), "/b": redirect("/a#again")}
-    assert "circle" in refusal(site.url("/a"), destination).message
+    assert "loop" in refusal(site.url("/a"), destination).message
     assert site.paths == ["/a", "/b"]
 
 
@@ -229,7 +229,7 @@ def test_redirects_in_a_circle_end_at_once(site: Site, destination: Path) -> Non
         "",
     ],
 )
-def test_a_redirect_to_where_we_may_not_go_is_the_servers_fault(
+def test_a_redirect_to_a_url_that_is_not_allowed_is_an_upstream_error(
     location: str, site: Site, destination: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(http_fetch, "is_public", lambda address: str(address) == "127.0.0.1")
@@ -249,7 +249,7 @@ def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
     return Authority.make(tmp_path_factory.mktemp("authority"))
 
 
-def test_https_is_fetched_when_the_certificate_proves_the_name(authority: Authority, destination: Path) -> None:
+def test_https_works_if_the_certificate_matches_the_name(authority: Authority, destination: Path) -> None:
     policy = FetchPolicy(
         allow_private=True, ports=None, resolve=lambda _host, _port: ["127.0.0.1"], tls=authority.trusted()
     )
@@ -259,9 +259,7 @@ def test_https_is_fetched_when_the_certificate_proves_the_name(authority: Author
 
 
 @pytest.mark.parametrize("fault", ["name", "authority", "expired"])
-def test_a_certificate_that_proves_nothing_is_refused(
-    fault: str, authority: Authority, destination: Path, tmp_path: Path
-) -> None:
+def test_an_invalid_certificate_is_refused(fault: str, authority: Authority, destination: Path, tmp_path: Path) -> None:
     trusted = Authority.make(tmp_path).trusted() if fault == "authority" else authority.trusted()
     server = authority.server("other.example" if fault == "name" else "spec.example", expired=fault == "expired")
     policy = FetchPolicy(allow_private=True, ports=None, resolve=lambda _host, _port: ["127.0.0.1"], tls=trusted)
@@ -272,13 +270,13 @@ def test_a_certificate_that_proves_nothing_is_refused(
         assert site.requests == []
 
 
-def test_the_systems_certificates_do_not_vouch_for_a_home_made_one(authority: Authority, destination: Path) -> None:
+def test_a_private_certificate_authority_is_not_trusted_by_default(authority: Authority, destination: Path) -> None:
     policy = FetchPolicy(allow_private=True, ports=None, resolve=lambda _host, _port: ["127.0.0.1"])
     with serving({"/spec.md": response(TEXT)}, tls=authority.server("spec.example")) as site:
         assert "certificate" in refusal(site.url(scheme="https", host="spec.example"), destination, policy).message
 
 
-def test_https_never_leads_to_http(authority: Authority, site: Site, destination: Path) -> None:
+def test_a_redirect_from_https_to_http_is_refused(authority: Authority, site: Site, destination: Path) -> None:
     policy = replace(LOOSE, resolve=lambda _host, _port: ["127.0.0.1"], tls=authority.trusted())
     with serving({"/spec.md": redirect(site.url())}, tls=authority.server("spec.example")) as secure:
         error = refusal(secure.url(scheme="https", host="spec.example"), destination, policy)
@@ -286,7 +284,7 @@ def test_https_never_leads_to_http(authority: Authority, site: Site, destination
     assert site.requests == []
 
 
-def test_a_tls_stream_that_is_cut_off_is_not_taken_for_whole(authority: Authority, destination: Path) -> None:
+def test_a_truncated_tls_stream_is_refused(authority: Authority, destination: Path) -> None:
     def cut(connection: socket.socket) -> None:
         connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\nA pot MUST")
 
@@ -295,7 +293,7 @@ def test_a_tls_stream_that_is_cut_off_is_not_taken_for_whole(authority: Authorit
         assert isinstance(refusal(site.url(scheme="https", host="spec.example"), destination, policy), UpstreamError)
 
 
-def test_a_server_that_speaks_no_tls_is_an_upstream_error(site: Site, destination: Path) -> None:
+def test_a_server_without_tls_is_an_upstream_error(site: Site, destination: Path) -> None:
     def garbage(connection: socket.socket) -> None:
         connection.sendall(b"HTTP/1.1 400 Bad\r\n\r\n")
 

@@ -30,11 +30,11 @@ ignore_files = st.dictionaries(folders, ignore_file, max_size=3)
 ##% Files that git or `.contextiveignore` ignores MUST NOT be indexed.
 @settings(max_examples=40)
 @given(tree=files, rules=ignore_files, excluded=ignore_file)
-def test_the_files_that_are_found_are_those_that_git_does_not_ignore(
+def test_discovery_finds_exactly_the_files_that_git_does_not_ignore(
     tree: list[tuple[str, str]], rules: dict[str, str], excluded: str
 ) -> None:
-    with tempfile.TemporaryDirectory() as place:
-        root = init(Path(place).resolve())
+    with tempfile.TemporaryDirectory() as directory:
+        root = init(Path(directory).resolve())
         for folder, name in tree:
             target = root / folder / name
             if all(not above.is_file() for above in target.parents if above != root) and not target.is_dir():
@@ -44,8 +44,8 @@ def test_the_files_that_are_found_are_those_that_git_does_not_ignore(
                 (root / folder / ".gitignore").write_text(text, encoding="utf-8")
         (root / ".git/info").mkdir(exist_ok=True)
         (root / ".git/info/exclude").write_text(excluded, encoding="utf-8")
-        kept = {name for name in git(root, "ls-files", "--others", "--exclude-standard", "-z").split("\0") if name}
-        assert {file.path for file in discover(root).files} == kept
+        expected = {name for name in git(root, "ls-files", "--others", "--exclude-standard", "-z").split("\0") if name}
+        assert {file.path for file in discover(root).files} == expected
 
 
 @pytest.mark.parametrize(
@@ -70,13 +70,13 @@ def test_the_files_that_are_found_are_those_that_git_does_not_ignore(
         ("??", "é", True),
     ],
 )
-def test_a_rule_means_what_git_means(rule: str, path: str, ignored: bool | None) -> None:
+def test_rules_match_as_in_git(rule: str, path: str, ignored: bool | None) -> None:
     rules = parse_rules(rule.encode())
     name = path.rpartition("/")[2]
     assert (rules.verdict(path.encode(), name.encode(), False) if rules else None) is ignored
 
 
-def test_a_mark_at_the_start_of_the_file_and_windows_line_ends_are_no_part_of_a_rule() -> None:
+def test_a_byte_order_mark_and_windows_line_ends_are_not_part_of_a_rule() -> None:
     rules = parse_rules(b"\xef\xbb\xbfa\r\nb\r\n")
     assert rules is not None
     assert rules.verdict(b"a", b"a", False) is True
@@ -86,7 +86,7 @@ def test_a_mark_at_the_start_of_the_file_and_windows_line_ends_are_no_part_of_a_
 @pytest.mark.parametrize(
     "rule", [b"**/a*" * 60 + b"b", b"*a" * 200 + b"b", b"/".join([b"**/*a*a*"] * 40), b"[a-z]*" * 100 + b"!"]
 )
-def test_no_rule_takes_long(rule: bytes) -> None:
+def test_no_rule_is_slow(rule: bytes) -> None:
     rules = parse_rules(rule)
     path = b"/".join([b"a" * 60] * 60)
     start = time.process_time()
@@ -95,5 +95,5 @@ def test_no_rule_takes_long(rule: bytes) -> None:
     assert time.process_time() - start < 1
 
 
-def test_a_file_of_rules_without_rules_costs_nothing() -> None:
+def test_an_ignore_file_without_rules_is_none() -> None:
     assert parse_rules(b"\n# only a comment\n\n") is None

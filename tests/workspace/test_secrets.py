@@ -4,7 +4,7 @@ import pytest
 
 from contextive.workspace.secrets import contains_secret, is_secret_name
 
-# Put together here, so that no scanner takes this file for one that leaks.
+# Concatenated, so secret scanners do not report this file.
 TOKENS = [
     "AK" + "IA" + "Q" * 16,
     "AS" + "IA" + "Z9" * 8,
@@ -25,7 +25,7 @@ TOKENS = [
 
 
 @pytest.mark.parametrize("token", TOKENS)
-def test_tokens_of_known_shapes_are_secrets(token: str) -> None:
+def test_tokens_in_known_formats_are_secrets(token: str) -> None:
     assert contains_secret(f"some text\nkey: '{token}'\nmore")
     assert contains_secret(token)
 
@@ -55,7 +55,7 @@ def test_a_pgp_private_key_is_a_secret() -> None:
         "",
     ],
 )
-def test_mentions_and_public_things_are_no_secrets(text: str) -> None:
+def test_mentions_and_public_keys_are_not_secrets(text: str) -> None:
     assert not contains_secret(text)
 
 
@@ -65,7 +65,7 @@ def test_mentions_and_public_things_are_no_secrets(text: str) -> None:
      "id_rsa.pub", "id_ed25519", "vault.kdbx", ".npmrc", ".pypirc", ".netrc", "credentials.json", "Credentials", "x.keystore",
      "terraform.tfstate", ".git-credentials"],
 )  # fmt: skip
-def test_files_with_these_names_hold_secrets(name: str) -> None:
+def test_names_of_secret_files_are_recognised(name: str) -> None:
     assert is_secret_name(name)
 
 
@@ -73,5 +73,5 @@ def test_files_with_these_names_hold_secrets(name: str) -> None:
     "name",
     [".env.example", "prod.env.example", "environment.py", "keys.py", "monkey.md", "secrets.py", "key", "README.md"],
 )
-def test_files_with_these_names_do_not(name: str) -> None:
+def test_other_names_are_not_secret(name: str) -> None:
     assert not is_secret_name(name)

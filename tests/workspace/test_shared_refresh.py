@@ -10,72 +10,72 @@ from contextive.workspace.shared_refresh import SharedRefresh
 WAIT_SECONDS = 10.0
 
 
-class Looks:
-    """Counts looks. The first one lasts until it is let go."""
+class Refreshes:
+    """Counts refreshes. The first one blocks until it is released."""
 
     def __init__(self) -> None:
-        self.made = 0
-        self.first_is_under_way = threading.Event()
-        self.let_go = threading.Event()
+        self.count = 0
+        self.first_started = threading.Event()
+        self.released = threading.Event()
 
     def refresh(self) -> None:
-        self.made += 1
-        if self.made == 1:
-            self.first_is_under_way.set()
-            assert self.let_go.wait(WAIT_SECONDS)
+        self.count += 1
+        if self.count == 1:
+            self.first_started.set()
+            assert self.released.wait(WAIT_SECONDS)
 
 
-class CountedLock:
-    """A lock that says when somebody comes to it."""
+class ObservedLock:
+    """A lock that counts the threads that try to acquire it."""
 
     def __init__(self) -> None:
-        self.comers = threading.Semaphore(0)
+        self.arrivals = threading.Semaphore(0)
         self._lock = threading.Lock()
 
     def __enter__(self) -> None:
-        self.comers.release()
+        self.arrivals.release()
         self._lock.acquire()
 
     def __exit__(self, *_: object) -> None:
         self._lock.release()
 
 
-def test_all_who_come_during_a_look_share_the_next_one() -> None:
-    looks, lock = Looks(), CountedLock()
+def test_callers_that_arrive_during_a_refresh_share_the_next_one() -> None:
+    refreshes, lock = Refreshes(), ObservedLock()
     shared = SharedRefresh()
     shared._lock = lock  # type: ignore[assignment]
     with ThreadPoolExecutor(10) as pool:
-        callers = [pool.submit(shared.run, looks.refresh) for _ in range(10)]
+        callers = [pool.submit(shared.run, refreshes.refresh) for _ in range(10)]
         for _ in callers:
-            assert lock.comers.acquire(timeout=WAIT_SECONDS)
-        looks.let_go.set()
+            assert lock.arrivals.acquire(timeout=WAIT_SECONDS)
+        refreshes.released.set()
         for caller in callers:
             caller.result(WAIT_SECONDS)
-    assert looks.made == 2
+    assert refreshes.count == 2
 
 
-def test_a_look_that_began_before_a_call_is_not_enough_for_it() -> None:
-    looks = Looks()
+def test_a_refresh_that_started_before_a_call_is_not_enough() -> None:
+    refreshes = Refreshes()
     shared = SharedRefresh()
     with ThreadPoolExecutor(2) as pool:
-        first = pool.submit(shared.run, looks.refresh)
-        assert looks.first_is_under_way.wait(WAIT_SECONDS)
-        second = pool.submit(shared.run, looks.refresh)
-        assert looks.made == 1, "one at a time"
-        looks.let_go.set()
+        first = pool.submit(shared.run, refreshes.refresh)
+        assert refreshes.first_started.wait(WAIT_SECONDS)
+        second = pool.submit(shared.run, refreshes.refresh)
+        assert refreshes.count == 1, "one at a time"
+        refreshes.released.set()
         first.result(WAIT_SECONDS)
         second.result(WAIT_SECONDS)
-    assert looks.made == 2
-    shared.run(looks.refresh)
-    assert looks.made == 3
+    assert refreshes.count == 2
+    shared.run(refreshes.refresh)
+    assert refreshes.count == 3
 
 
-def test_what_a_look_raises_is_for_who_made_it_and_the_next_looks_anew() -> None:
+def test_an_exception_goes_to_its_caller_and_the_next_call_refreshes_again() -> None:
     outcomes = iter([OSError("gone"), None])
-    made: list[object] = []
+    calls: list[object] = []
 
     def refresh() -> None:
-        made.append(outcome := next(outcomes))
+        calls.append(outcome := next(outcomes))
         if isinstance(outcome, OSError):
             raise outcome
 
@@ -83,4 +83,4 @@ def test_what_a_look_raises_is_for_who_made_it_and_the_next_looks_anew() -> None
     with pytest.raises(OSError, match="gone"):
         shared.run(refresh)
     shared.run(refresh)
-    assert len(made) == 2
+    assert len(calls) == 2

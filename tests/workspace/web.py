@@ -1,4 +1,4 @@
-"""A web server on loopback whose every byte a test decides, and certificates for it."""
+"""A web server on loopback with responses defined by the test, and certificates for it."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from contextive.errors import ContextiveError
 from contextive.workspace.http_fetch import FetchPolicy, fetch_specification
 
 Answer: TypeAlias = bytes | Callable[[socket.socket], None]
-"""The whole response, or what to do with the connection."""
+"""The whole response, or a function that handles the connection."""
 WAIT_SECONDS = 10.0
 LOOSE = FetchPolicy(allow_http=True, allow_private=True, ports=None, timeout_seconds=5.0)
 TEXT = b"# Title\n\nA pot MUST brew.\n"
 
 
 def refusal(url: str, destination: Path, policy: FetchPolicy = LOOSE) -> ContextiveError:
-    """The error of a fetch that must fail, after a look at what it left behind: nothing."""
+    """The error of a download that must fail. Also checks that it leaves no files behind."""
     before = _files(destination)
     with pytest.raises(ContextiveError) as caught:
         fetch_specification(url, destination, policy=policy)
@@ -65,7 +65,7 @@ def redirect(location: str, status: str = "302 Found") -> bytes:
 
 @dataclass
 class Site:
-    """What is served where, and every request that came."""
+    """The pages of the server by path, and the requests it received."""
 
     port: int
     pages: dict[str, Answer]
@@ -128,14 +128,14 @@ def _serve(site: Site, connection: socket.socket, tls: ssl.SSLContext | None) ->
         else:
             answer(connection)
     except OSError:
-        pass  # the client went away, which is what some tests are about
+        pass  # some tests close the connection early
     finally:
         connection.close()
 
 
 @dataclass(frozen=True)
 class Authority:
-    """A certificate authority of the tests' own."""
+    """A certificate authority for tests."""
 
     folder: Path
     key: ec.EllipticCurvePrivateKey
@@ -153,12 +153,12 @@ class Authority:
         return Authority(folder, key, certificate)
 
     def trusted(self) -> ssl.SSLContext:
-        """For clients: this authority and nobody else."""
+        """The TLS context of a client that trusts only this authority."""
         pem = self.certificate.public_bytes(serialization.Encoding.PEM).decode()
         return ssl.create_default_context(cadata=pem)
 
     def server(self, *names: str, expired: bool = False) -> ssl.SSLContext:
-        """For a server that goes by these names or addresses."""
+        """The TLS context of a server with these names or addresses."""
         key = ec.generate_private_key(ec.SECP256R1())
         subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, names[0])])
         certificate = (

@@ -1,1 +1,1 @@
-"""What a project's files hold: artifacts, chunks, symbols, and a graph of them. Text in, values out."""
+"""Artifacts, chunks and symbols of a project's files, and the graph of them. Text in, values out."""

@@ -1,4 +1,4 @@
-"""A file of the project as the index knows it."""
+"""An indexed file of the project."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class LastCommit:
 
 @dataclass(frozen=True, slots=True)
 class Artifact:
-    """What is known of one file besides its text."""
+    """The metadata of one file."""
 
     path: str
     artifact_type: ArtifactType
@@ -43,7 +43,7 @@ class Artifact:
 
 @dataclass(frozen=True, slots=True)
 class ParsedArtifact:
-    """Everything that one file comes to by itself, before it is linked with others."""
+    """Everything parsed from one file alone, before it is linked with others."""
 
     artifact: Artifact
     chunks: tuple[Chunk, ...] = ()
@@ -53,7 +53,7 @@ class ParsedArtifact:
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """How many files there are of a type, and how many chunks came of them."""
+    """The number of files of a type, and the number of their chunks."""
 
     files: int
     chunks: int

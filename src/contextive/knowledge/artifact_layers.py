@@ -1,4 +1,4 @@
-"""Nodes and edges from artifacts: what one file brings, what all of them come to, and what one file points at."""
+"""Graph layers from artifacts: one per file, one for the whole project, and one for the references of each file."""
 
 from __future__ import annotations
 
@@ -18,14 +18,17 @@ TO_SUBSYSTEM: Final[dict[ArtifactType, EdgeType]] = {
     "doc": "DESCRIBES",
     "test": "VALIDATES",
 }
-"""How an artifact is connected with its subsystem; the other types are not."""
+"""The edge from an artifact to its subsystem. Other types have none."""
 
 
 ##= docs/spec/knowledge.md#nodes-and-edges
 ##% The graph MUST contain files, chunks, symbols, subsystems, specifications, sections, requirements, notes, messages
 ##% and channels.
 def artifact_layer(parsed: ParsedArtifact) -> Layer:
-    """The nodes of one file, its chunks and its symbols, and what connects them. Subsystems and messages are nodes elsewhere."""
+    """The nodes and edges of one file, its chunks and its symbols.
+
+    The nodes of subsystems and messages are in the project layer.
+    """
     artifact = parsed.artifact
     file_node = artifact_node(artifact)
     nodes = [file_node]
@@ -51,7 +54,7 @@ def artifact_layer(parsed: ParsedArtifact) -> Layer:
 
 
 def artifact_node(artifact: Artifact) -> Node:
-    """The node of a file, with its facts."""
+    """The node of a file, with its metadata."""
     return Node(
         ARTIFACT_LABELS[artifact.artifact_type],
         artifact.path,
@@ -83,7 +86,7 @@ def symbol_node(symbol: Symbol) -> Node:
 
 
 def project_layer(artifacts: Iterable[Artifact], catalog: SubsystemCatalog) -> Layer:
-    """What belongs to no file alone: subsystems and how they depend on each other, messages and telemetry of their code."""
+    """Nodes and edges that do not belong to a single file: subsystems, their dependencies, messages and telemetry."""
     names = {subsystem.name for subsystem in catalog.subsystems}
     messages: set[str] = set()
     emitters: dict[str, set[str]] = {}
@@ -97,11 +100,9 @@ def project_layer(artifacts: Iterable[Artifact], catalog: SubsystemCatalog) -> L
         for channel in artifact.telemetry:
             emitters.setdefault(channel, set()).update({artifact.subsystem} if artifact.subsystem else ())
         if artifact.subsystem:
-            file_node = node_id("Subsystem", artifact.subsystem)
-            edges.update(
-                Edge(file_node, "IMPLEMENTS", node_id("IntegrationMessage", name)) for name in artifact.messages
-            )
-            edges.update(Edge(file_node, "EMITS", node_id("TelemetryChannel", name)) for name in artifact.telemetry)
+            owner = node_id("Subsystem", artifact.subsystem)
+            edges.update(Edge(owner, "IMPLEMENTS", node_id("IntegrationMessage", name)) for name in artifact.messages)
+            edges.update(Edge(owner, "EMITS", node_id("TelemetryChannel", name)) for name in artifact.telemetry)
     for subsystem in catalog.subsystems:
         for dependency in subsystem.depends_on:
             known = catalog.find(dependency)
@@ -109,7 +110,7 @@ def project_layer(artifacts: Iterable[Artifact], catalog: SubsystemCatalog) -> L
             names.add(target)
             if target != subsystem.name:
                 edges.add(Edge(node_id("Subsystem", subsystem.name), "DEPENDS_ON", node_id("Subsystem", target)))
-    nodes = [Node("Subsystem", name, _subsystem_facts(name, catalog.find(name))) for name in sorted(names)]
+    nodes = [Node("Subsystem", name, _subsystem_properties(name, catalog.find(name))) for name in sorted(names)]
     nodes += [Node("IntegrationMessage", name, {"name": name}) for name in sorted(messages)]
     nodes += [
         Node("TelemetryChannel", name, {"name": name, "source_subsystem": min(sources, default=None)})
@@ -118,7 +119,7 @@ def project_layer(artifacts: Iterable[Artifact], catalog: SubsystemCatalog) -> L
     return Layer(tuple(nodes), tuple(sorted(edges)))
 
 
-def _subsystem_facts(name: str, known: Subsystem | None) -> Mapping[str, Any]:
+def _subsystem_properties(name: str, known: Subsystem | None) -> Mapping[str, Any]:
     return {
         "name": name,
         "description": known.description if known else None,
@@ -132,12 +133,12 @@ def _subsystem_facts(name: str, known: Subsystem | None) -> Mapping[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class ResolvedReferences:
-    """What the references of one file turned out to mean."""
+    """The targets of the references of one file."""
 
     imports: Iterable[str] = ()
     """Paths of files."""
     calls: Iterable[tuple[str | None, str]] = ()
-    """Ids of symbols: the one that calls (None for the file itself) and the one that is called."""
+    """Ids of the calling symbol (None for the file itself) and of the called symbol."""
     exercises: Iterable[str] = ()
     """Ids of the symbols that a test uses."""
     links: Iterable[str] = ()
@@ -145,7 +146,7 @@ class ResolvedReferences:
 
 
 def link_layer(path: str, resolved: ResolvedReferences, artifacts: Mapping[str, str]) -> Layer:
-    """What one file points at. `artifacts` maps paths to ids of nodes; what it does not hold is passed over."""
+    """The edges from one file to its targets. `artifacts` maps paths to node ids; unknown paths are skipped."""
     file_node = artifacts[path]
     edges = {Edge(file_node, "IMPORTS", artifacts[target]) for target in resolved.imports if target in artifacts}
     edges |= {

@@ -1,4 +1,4 @@
-"""From a file's bytes to everything that it comes to by itself."""
+"""Parse one file into its metadata, chunks, symbols and references."""
 
 from __future__ import annotations
 
@@ -16,31 +16,31 @@ from contextive.knowledge.tags import find_messages, find_telemetry, tags_of
 from contextive.knowledge.windows import DEFAULT_WINDOW, Window
 
 PARSER_VERSION: Final = f"{CHUNKER_VERSION}.1"
-"""Grows whenever the same bytes would give other rows."""
+"""Increase it when the same bytes would produce different rows."""
 
 
 @dataclass(frozen=True)
 class ParseContext:
-    """What the meaning of one file depends on besides the file itself."""
+    """Everything besides the file itself that affects the result of parsing it."""
 
     catalog: SubsystemCatalog = NO_CATALOG
     prefixes: tuple[str, ...] = ()
     symbols: bool = True
-    """Whether to look for the symbols that code declares."""
+    """Whether to extract the symbols that code declares."""
     window: Window = DEFAULT_WINDOW
 
     def version(self) -> str:
-        """Stands for all of it: while it is the same, no unchanged file has to be parsed again."""
+        """A hash of the whole context. While it stays the same, unchanged files need no parsing."""
         return _short_hash(PARSER_VERSION, self.symbols, self.window, self.prefixes, self.catalog.subsystems)
 
     def version_for(self, path: str) -> str:
-        """Stands for what matters to one file: another one means that the file is to be parsed again."""
+        """A hash of the parts that affect one file. When it changes, the file must be parsed again."""
         name = assign_subsystem(path, self.catalog, self.prefixes)
         known = self.catalog.find(name)
         tags = (known.tags, known.labels) if known else ()
-        # A document may name any subsystem in its head, so all names and tags matter to it.
-        named = [(one.name, one.tags, one.labels) for one in self.catalog.subsystems] if is_prose(path) else []
-        return f"{PARSER_VERSION}-{_short_hash(self.symbols, self.window, name, tags, named)}"
+        # The front matter of a document can name any subsystem, so the document depends on all names and tags.
+        all_names = [(item.name, item.tags, item.labels) for item in self.catalog.subsystems] if is_prose(path) else []
+        return f"{PARSER_VERSION}-{_short_hash(self.symbols, self.window, name, tags, all_names)}"
 
 
 def parse_artifact(
@@ -52,7 +52,10 @@ def parse_artifact(
     *,
     plain: bool = False,
 ) -> ParsedArtifact:
-    """A file's facts, chunks, symbols and references. `text` is what `data` says; `plain` leaves its names alone."""
+    """The metadata, chunks, symbols and references of a file.
+
+    `text` is the decoded `data`. With `plain`, symbols and references are not extracted.
+    """
     kind = classify(path, text)
     language = language_of(path)
     names = ExtractedNames() if plain else extract_names(path, text, language, kind.artifact_type)
@@ -62,7 +65,7 @@ def parse_artifact(
     known = context.catalog.find(subsystem)
     chunks = chunk_text(path, text, language, kind.artifact_type, names.symbols, context.window)
     tags = tags_of(text, kind.tags, known)
-    if tags:  # what the whole does not have, no part has
+    if tags:  # a file without tags has no chunk with tags
         chunks = tuple(replace(chunk, tags=tags_of(chunk.text, kind.tags, known)) for chunk in chunks)
     return ParsedArtifact(
         artifact=Artifact(

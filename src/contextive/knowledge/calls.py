@@ -1,4 +1,4 @@
-"""Which symbols a file calls."""
+"""Find the symbols that a file calls."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ DeclaredSymbol = tuple[str, Symbol]
 """A symbol with the path of the file that declares it."""
 
 _SELF_NAMES = frozenset({"self", "this", "cls", "Self"})
-_PACKAGED = frozenset({"go", "java"})
-"""Languages in which a folder is a package, whose files see each other without an import."""
+_FOLDER_PACKAGES = frozenset({"go", "java"})
+"""Languages in which a folder is a package, so its files see each other without imports."""
 _BARE_METHODS = frozenset({"java", "c family"})
-"""Languages in which a method can be called by its name alone."""
+"""Languages in which a method can be called by its bare name."""
 _COMMON_METHODS_TEXT = """
 add all any append apply as_ref assert bind call catch clear clone close concat contains copy count default
 delete emit encode decode end entries equals every exec exit expect extend fetch fill filter find first flat
@@ -26,7 +26,7 @@ sort split start startswith endswith stop strip sub sum swap test then toString 
 upper value values wait with write zip
 """
 _COMMON_METHODS = frozenset(_COMMON_METHODS_TEXT.split())
-"""Methods that most projects call on things of others. Being the only one of that name here proves nothing."""
+"""Methods that most projects call on objects of other libraries. A single match in the project proves nothing."""
 
 
 ##= docs/spec/knowledge.md#nodes-and-edges
@@ -37,32 +37,32 @@ def resolve_calls(
     imported: Collection[str],
     by_name: Mapping[str, Sequence[DeclaredSymbol]],
 ) -> tuple[tuple[str | None, str], ...]:
-    """Pairs of the symbol that calls (None for the file itself) and the symbol that is called, sorted.
+    """Sorted pairs of the calling symbol (None for the file itself) and the called symbol.
 
-    `imported` is what `resolve_imports` gave, `by_name` has the symbols of the project by their bare name. A callee is looked for
-    in the same file, then in imported files and the same package, and last in the whole project; in each place it counts only
-    when there is no other choice. A symbol that calls itself is left out.
+    `imported` is the result of `resolve_imports`; `by_name` maps bare names to the symbols of the project. The callee
+    is searched for in the same file, then in imported files and the same package, then in the whole project. It
+    counts only if it is the only candidate there. Recursive calls are left out.
     """
     language = language_of(path)
     if language is None:
         return ()
     family = family_of(language)
     near = set(imported)
-    folder = posixpath.dirname(path) if family in _PACKAGED else None
+    folder = posixpath.dirname(path) if family in _FOLDER_PACKAGES else None
     found: set[tuple[str | None, str]] = set()
     for reference in references:
         if reference.kind != "call":
             continue
         qualifier, _, name = reference.name.rpartition(".")
-        places = [place for place in by_name.get(name, ()) if family_of(place[1].language) == family]
-        if not places:
+        declared = [item for item in by_name.get(name, ()) if family_of(item[1].language) == family]
+        if not declared:
             continue
-        here = [place for place in places if place[0] == path]
-        nearby = [place for place in places if place[0] in near or _is_in(place[0], folder)]
+        here = [item for item in declared if item[0] == path]
+        nearby = [item for item in declared if item[0] in near or _is_in(item[0], folder)]
         target = (
             _choose_visible(here, qualifier, reference.source, family)
-            or _choose_visible([place for place in nearby if place[0] != path], qualifier, reference.source, family)
-            or _only_in_project(places, qualifier, name, family)
+            or _choose_visible([item for item in nearby if item[0] != path], qualifier, reference.source, family)
+            or _only_in_project(declared, qualifier, name, family)
         )
         if target is not None and target.id != reference.source:
             found.add((reference.source, target.id))
@@ -73,35 +73,35 @@ def _is_in(path: str, folder: str | None) -> bool:
     return folder is not None and posixpath.dirname(path) == folder
 
 
-def _choose_visible(places: list[DeclaredSymbol], qualifier: str, source: str | None, family: str) -> Symbol | None:
-    """The symbol that a call means among those of files that it can see."""
-    if not places:
+def _choose_visible(declared: list[DeclaredSymbol], qualifier: str, source: str | None, family: str) -> Symbol | None:
+    """The called symbol among those declared in visible files."""
+    if not declared:
         return None
     caller = source.partition("::")[2].partition("#")[0] if source else ""
     if qualifier:
         head = qualifier.rpartition(".")[2]
         if qualifier in _SELF_NAMES:
             owner = caller.rpartition(".")[0]
-            own = [place for place in places if place[1].qualified_name.rpartition(".")[0] == owner]
-            return _same_symbol(own or [place for place in places if place[1].kind == "method"])
-        owned = [place for place in places if _ends_in(place[1].qualified_name.rpartition(".")[0], head)]
-        if owned:
-            return _same_symbol(owned)
-        filed = [place for place in places if place[1].kind != "method" and head in _file_names(place[0])]
-        return _same_symbol(filed or [place for place in places if place[1].kind == "method"])
-    visible = [place for place in places if place[1].kind != "method" or family in _BARE_METHODS]
+            own = [item for item in declared if item[1].qualified_name.rpartition(".")[0] == owner]
+            return _same_symbol(own or [item for item in declared if item[1].kind == "method"])
+        in_owner = [item for item in declared if _ends_in(item[1].qualified_name.rpartition(".")[0], head)]
+        if in_owner:
+            return _same_symbol(in_owner)
+        in_file = [item for item in declared if item[1].kind != "method" and head in _file_names(item[0])]
+        return _same_symbol(in_file or [item for item in declared if item[1].kind == "method"])
+    visible = [item for item in declared if item[1].kind != "method" or family in _BARE_METHODS]
     if len(visible) > 1:
         # The innermost scope around the caller wins.
-        depths = [_scope_depth(place[1].qualified_name.rpartition(".")[0], caller) for place in visible]
-        visible = [place for place, depth in zip(visible, depths, strict=True) if depth == max(depths)]
+        depths = [_scope_depth(item[1].qualified_name.rpartition(".")[0], caller) for item in visible]
+        visible = [item for item, depth in zip(visible, depths, strict=True) if depth == max(depths)]
     return _same_symbol(visible)
 
 
-def _only_in_project(places: list[DeclaredSymbol], qualifier: str, name: str, family: str) -> Symbol | None:
-    """The symbol, if it is the only one of the project with that name and the call could be of its kind."""
-    if len(places) != 1:
+def _only_in_project(declared: list[DeclaredSymbol], qualifier: str, name: str, family: str) -> Symbol | None:
+    """The symbol, if it is the only one in the project with that name and its kind fits the call."""
+    if len(declared) != 1:
         return None
-    path, symbol = places[0]
+    path, symbol = declared[0]
     if not qualifier:
         return symbol if symbol.kind != "method" or family in _BARE_METHODS else None
     head = qualifier.rpartition(".")[2]
@@ -112,13 +112,13 @@ def _only_in_project(places: list[DeclaredSymbol], qualifier: str, name: str, fa
     return symbol if head in _file_names(path) else None
 
 
-def _same_symbol(places: Sequence[DeclaredSymbol]) -> Symbol | None:
-    """The one symbol. What one file declares several times (overloads, branches) is taken by its first place."""
-    if not places:
+def _same_symbol(declared: Sequence[DeclaredSymbol]) -> Symbol | None:
+    """The first declaration, if all of them declare the same symbol (overloads, branches)."""
+    if not declared:
         return None
-    first = places[0]
-    same = all(place[0] == first[0] and place[1].qualified_name == first[1].qualified_name for place in places)
-    return min((place[1] for place in places), key=lambda symbol: symbol.line_start) if same else None
+    first = declared[0]
+    same = all(item[0] == first[0] and item[1].qualified_name == first[1].qualified_name for item in declared)
+    return min((item[1] for item in declared), key=lambda symbol: symbol.line_start) if same else None
 
 
 def _ends_in(dotted: str, name: str) -> bool:
@@ -131,7 +131,7 @@ def _file_names(path: str) -> tuple[str, str]:
 
 
 def _scope_depth(scope: str, caller: str) -> int:
-    """How deep a scope is that holds the caller, or -1 for one that does not."""
+    """The depth of a scope that contains the caller, or -1 if it does not."""
     if not scope:
         return 0
     return scope.count(".") + 1 if caller == scope or caller.startswith(f"{scope}.") else -1

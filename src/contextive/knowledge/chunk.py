@@ -1,4 +1,4 @@
-"""A piece of an artifact that is found, ranked and shown as one."""
+"""A piece of an artifact that search returns as one result."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ ChunkKind = Literal["prose", "code", "window", "requirement"]
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """A piece of text with its place. Its id is `<path>::<number>`; a requirement's is `<path>::r<identifier>`."""
+    """A piece of text with its lines. Its id is `<path>::<number>`, or `<path>::r<identifier>` for a requirement."""
 
     chunk_id: str
     sequence: int
     kind: ChunkKind
     title: str
-    """The trail of headings, or the qualified name of the symbol: a field of its own for search."""
+    """The trail of headings or the qualified name of the symbol. Search has a separate field for it."""
     text: str
     line_start: int
     line_end: int
     digest: str
-    """SHA-256 of path, number, title and text: what tells whether an embedding is still that of this chunk."""
+    """SHA-256 of path, number, title and text. It shows whether a stored embedding still belongs to this chunk."""
     tags: tuple[str, ...] = ()
     symbols: tuple[str, ...] = ()
-    """Ids of the symbols that are declared in these lines, in the order of their lines."""
+    """Ids of the symbols declared in these lines, by line."""
 
 
 class ChunkDraft(NamedTuple):
-    """A chunk before it has a number: a range of lines with its text. A window may hold a part of its line alone."""
+    """A chunk without a number: a range of lines with its text. A window may contain only a part of its line."""
 
     kind: ChunkKind
     title: str

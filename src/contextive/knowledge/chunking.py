@@ -1,4 +1,4 @@
-"""From a file's text to its chunks: the one way in."""
+"""Split the text of a file into chunks."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from contextive.knowledge.symbol import Symbol
 from contextive.knowledge.windows import DEFAULT_WINDOW, Window, cut_line, cut_windows
 
 CHUNKER_VERSION: str = "2"
-"""Grows whenever the same text would give other chunks, symbols or references, so that indexed files are parsed again."""
+"""Increase it when the same text would give different chunks, symbols or references, so indexed files are reparsed."""
 
-_BY_PARAGRAPH = frozenset({"proto", "sql"})
-_DECLARED = re.compile(
+_PARAGRAPH_SUFFIXES = frozenset({"proto", "sql"})
+_DECLARATION = re.compile(
     r"^[ \t]*(?:(?:message|service|enum)|CREATE[ \t]+(?:OR[ \t]+REPLACE[ \t]+)?(?:TEMP(?:ORARY)?[ \t]+)?(?:UNIQUE[ \t]+)?"
     r"(?:TABLE|(?:MATERIALIZED[ \t]+)?VIEW|INDEX|FUNCTION|PROCEDURE|TRIGGER|TYPE)(?:[ \t]+IF[ \t]+NOT[ \t]+EXISTS)?)"
     r"[ \t]+[\"`\[]?([\w.]+)",
@@ -44,10 +44,10 @@ def chunk_text(
     symbols: Sequence[Symbol],
     window: Window = DEFAULT_WINDOW,
 ) -> tuple[Chunk, ...]:
-    """The chunks of a file, in the order of their lines. Every line that is not blank is in one, front matter excepted.
+    """The chunks of a file, by line. Together they contain every non-blank line except front matter.
 
-    Markdown, reStructuredText and AsciiDoc are cut by headings, code by the given symbols, protocols and SQL by paragraphs,
-    everything else by windows.
+    Markdown, reStructuredText and AsciiDoc are split at headings, code at the given symbols, protocols and SQL at
+    paragraphs, everything else into windows.
     """
     if not text or text.isspace():
         return ()
@@ -58,7 +58,7 @@ def chunk_text(
         return tuple(_number(path, cut_markup(path, lines), ()))
     if language is not None:
         return tuple(_number(path, cut_code(path, lines, language, symbols), symbols))
-    if artifact_type == "proto" or suffix_of(path) in _BY_PARAGRAPH:
+    if artifact_type == "proto" or suffix_of(path) in _PARAGRAPH_SUFFIXES:
         return tuple(_number(path, _cut_paragraphs(path, lines), ()))
     return tuple(_number(path, cut_windows(lines, posixpath.basename(path), window), ()))
 
@@ -71,7 +71,7 @@ def _cut_paragraphs(path: str, lines: TextLines) -> Iterator[ChunkDraft]:
             yield from cut_line(lines, first, stem)
         elif first < stop:
             text = lines.text(first, stop)
-            names = list(dict.fromkeys(_DECLARED.findall(text)))[:_MAX_NAMES]
+            names = list(dict.fromkeys(_DECLARATION.findall(text)))[:_MAX_NAMES]
             yield ChunkDraft("code", f"{', '.join(names)} ({stem})" if names else stem, first, stop, text)
 
 

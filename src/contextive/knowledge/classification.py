@@ -1,7 +1,7 @@
-"""What kind of thing a file is, by its path, and what its head says about it.
+"""The type of a file, chosen by its path, and the metadata in its front matter.
 
-Directories that have a meaning everywhere keep it: `docs` holds documents, `tests` tests, `src` code. Elsewhere the name of the
-file decides. A folder called `spec` holds tests when there is code in it, and documents when there is prose.
+Conventional directories decide first: `docs` contains documents, `tests` tests, `src` code. Elsewhere the name of the
+file decides. In a folder called `spec`, code files are tests and prose files are documents.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ _INLINE = re.compile(r"\[([^\[\]]*)\]\([^()]*\)|[`*]+|<[^<>]*>")
 
 @dataclass(frozen=True, slots=True)
 class Classification:
-    """What is known of a file from its path and its first lines."""
+    """The metadata of a file from its path and its first lines."""
 
     artifact_type: ArtifactType
     namespace: str
@@ -94,7 +94,7 @@ class Classification:
 ##= docs/spec/knowledge.md#file-metadata
 ##% The title, subsystem and tags in a document's front matter MUST take precedence over those derived from its path.
 def classify(path: str, text: str = "") -> Classification:
-    """The kind, namespace and title of a file. What its front matter says wins over what its path says."""
+    """The type, namespace and title of a file. Front matter takes precedence over the path."""
     front: Mapping[str, Any] = {}
     body = text
     if is_prose(path):
@@ -113,7 +113,7 @@ def classify(path: str, text: str = "") -> Classification:
 ##= docs/spec/knowledge.md#file-metadata
 ##% Each file MUST have one of the types `doc`, `code`, `test`, `proto`, `config` and `other`, chosen by its path.
 def artifact_type_of(path: str) -> ArtifactType:
-    """The kind of a file, by its path alone."""
+    """The type of a file, chosen by its path."""
     *folders, name = path.split("/")
     ending = _ending(name)
     first = folders[0].lower() if folders else ""
@@ -138,7 +138,7 @@ def artifact_type_of(path: str) -> ArtifactType:
 
 
 def namespace_of(path: str) -> str:
-    """The first part of a path, or of what stands below `src`."""
+    """The first part of a path, or the second one below `src`."""
     parts = path.split("/")
     return parts[1] if parts[0] == "src" and len(parts) > 2 else parts[0]
 
@@ -169,7 +169,7 @@ def first_heading(text: str) -> str | None:
             return title
         is_rule = _RULE.match(line) is not None
         if is_rule and before and not before.startswith((" ", "\t", "-", "*", ">", "|", "..")):
-            # A rule under one line of text makes it a heading; under more it is the end of a paragraph.
+            # A rule below a single line makes that line a heading. Below several lines it ends a paragraph.
             if title := _plain_title(before):
                 return title
         elif not is_rule:

@@ -1,4 +1,4 @@
-"""Code by its symbols."""
+"""Split code into chunks at its symbols."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from contextive.knowledge.symbol import Symbol
 from contextive.knowledge.windows import cut_line
 
 _MAX_TRIVIAL = 200
-"""Characters below which symbols that follow each other share a chunk."""
+"""Consecutive symbols shorter than this number of characters share a chunk."""
 _MAX_SCRAP = 80
-"""Characters below which what stands between symbols goes with one of them: an opening line, a closing bracket."""
+"""Text between symbols joins one of them if it is shorter than this: an opening line, a closing bracket."""
 _MAX_TITLE = 200
 _CLASS_LIKE = frozenset({"class", "interface", "type"})
 _WORD = re.compile(r"\w")
@@ -26,7 +26,7 @@ _PLAIN_STEMS = frozenset({"__init__", "__main__", "index", "mod", "main", "lib"}
 
 @dataclass(frozen=True, slots=True)
 class _Block:
-    """A range of lines that belongs together. `members` are the symbols inside, outer ones first."""
+    """A range of lines that belong together. `members` are the symbols inside, outer ones first."""
 
     first: int
     stop: int
@@ -37,7 +37,10 @@ class _Block:
 
 
 def cut_code(path: str, lines: TextLines, language: str, symbols: Sequence[Symbol]) -> Iterator[ChunkDraft]:
-    """Symbols of up to `MAX_CHUNK_CHARACTERS` characters whole; a larger class as its head and its members; what stands between, by itself."""
+    """One chunk per symbol. A class longer than `MAX_CHUNK_CHARACTERS` is split into its head and its members.
+
+    Text between symbols gets chunks too.
+    """
     leads = _HASH_LEADS if language == "python" else _SLASH_LEADS
     ordered = sorted(symbols, key=lambda symbol: (symbol.line_start, -symbol.line_end))
     blocks = _attach_scraps(lines, list(_expand(lines, ordered, leads)))
@@ -54,7 +57,7 @@ def cut_code(path: str, lines: TextLines, language: str, symbols: Sequence[Symbo
 
 
 def display_stem(path: str) -> str:
-    """The name of a file without its suffix; with its folder, where the name says nothing."""
+    """The name of a file without its suffix. Generic names such as `index` include the folder."""
     folder, name = posixpath.split(path)
     stem = name.partition(".")[0] or name
     return f"{posixpath.basename(folder)}/{stem}" if stem in _PLAIN_STEMS and folder else stem
@@ -66,7 +69,7 @@ def _join_names(names: Sequence[str]) -> str:
 
 
 def _expand(lines: TextLines, symbols: Sequence[Symbol], leads: tuple[str, ...]) -> Iterator[_Block]:
-    """The blocks of a file, with classes that are too large taken apart, in the order of their lines."""
+    """The blocks of a file by line. Classes that are too large are split."""
     end = len(lines.items)
     waiting = list(reversed(list(_blocks(lines, 0, end, symbols, "", leads))))
     while waiting:
@@ -86,7 +89,7 @@ def _is_divisible(lines: TextLines, block: _Block, symbol: Symbol) -> bool:
 def _blocks(
     lines: TextLines, first: int, stop: int, symbols: Sequence[Symbol], container: str, leads: tuple[str, ...]
 ) -> Iterator[_Block]:
-    """A range as the outermost of these symbols and what stands between them."""
+    """The outermost of these symbols in a range, and the text between them, as blocks."""
     around = (container,) if container else ()
     number = 0
     while number < len(symbols):
@@ -99,7 +102,7 @@ def _blocks(
             member = symbols[number]
             number += 1
             members.append(member)
-            if member.line_end > end:  # it starts on the line where the other one ends
+            if member.line_end > end:  # it starts on the last line of the previous symbol
                 end = min(member.line_end, stop)
                 names.append(member.qualified_name)
         start = _comment_start(lines, max(first, min(start, end)), first, leads)
@@ -114,7 +117,7 @@ def _blocks(
 
 
 def _comment_start(lines: TextLines, start: int, lowest: int, leads: tuple[str, ...]) -> int:
-    """The line at which the comments start that stand right above a line."""
+    """The first line of the comments directly above a line."""
     while start > lowest:
         above = lines.items[start - 1].strip()
         if above.endswith("*/") and leads is _SLASH_LEADS:
@@ -132,16 +135,16 @@ def _comment_start(lines: TextLines, start: int, lowest: int, leads: tuple[str, 
 
 
 def _attach_scraps(lines: TextLines, blocks: list[_Block]) -> list[_Block]:
-    """The blocks without blank ones, and with each scrap joined to the block that it opens or closes."""
-    glued: list[_Block] = []
+    """The non-blank blocks, with each scrap joined to the block that it opens or closes."""
+    joined: list[_Block] = []
     opening: _Block | None = None
     for block in blocks:
         first, stop = lines.trim(block.first, block.stop)
         if first == stop:
             continue
         if block.symbol is None and lines.size(first, stop) < _MAX_SCRAP:
-            if glued and opening is None and not _WORD.search(lines.text(first, stop)):
-                glued[-1] = replace(glued[-1], stop=stop)
+            if joined and opening is None and not _WORD.search(lines.text(first, stop)):
+                joined[-1] = replace(joined[-1], stop=stop)
             else:
                 opening = replace(block, first=opening.first if opening else first, stop=stop)
             continue
@@ -150,17 +153,17 @@ def _attach_scraps(lines: TextLines, blocks: list[_Block]) -> list[_Block]:
             opening = None
         else:
             names = block.names
-        glued.append(replace(block, first=first, stop=stop, names=names))
+        joined.append(replace(block, first=first, stop=stop, names=names))
     if opening is not None:
-        if glued:
-            glued[-1] = replace(glued[-1], stop=opening.stop)
+        if joined:
+            joined[-1] = replace(joined[-1], stop=opening.stop)
         else:
-            glued.append(opening)
-    return glued
+            joined.append(opening)
+    return joined
 
 
 def _merge_trivial(lines: TextLines, blocks: list[_Block]) -> Iterator[_Block]:
-    """The blocks, with trivial symbols that follow each other as one."""
+    """The blocks, with consecutive trivial symbols merged."""
     current: _Block | None = None
     for block in blocks:
         is_trivial = block.symbol is not None and lines.size(block.first, block.stop) < _MAX_TRIVIAL

@@ -1,4 +1,4 @@
-"""The coverage report: which files the index holds, and which of them came to nothing."""
+"""The coverage report: which files are indexed, and which of them have no chunks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from contextive.knowledge.subsystems import NO_CATALOG, SubsystemCatalog
 
 @dataclass(frozen=True, slots=True)
 class ReportRun:
-    """The run that a report was made after."""
+    """The run that a report describes."""
 
     run_id: str
     profile: str
@@ -26,12 +26,12 @@ class ReportRun:
 
 @dataclass(frozen=True, slots=True)
 class CoveredArtifact:
-    """A file of the index with what came of it."""
+    """An indexed file with its chunk count and symbols."""
 
     artifact: Artifact
     chunk_count: int
     skipped: bool = False
-    """Whether the run left it as it was, because it had not changed."""
+    """Whether the run skipped it because it had not changed."""
     symbols: Sequence[str] = ()
     """Ids of the symbols that it declares."""
     exercises_symbols: Sequence[str] = ()
@@ -40,7 +40,7 @@ class CoveredArtifact:
 
 @dataclass(frozen=True, slots=True)
 class RemovedArtifact:
-    """A file that is gone since the last run."""
+    """A file that was removed since the last run."""
 
     path: str
     artifact_type: ArtifactType
@@ -68,10 +68,10 @@ def build_coverage(
     include_patterns: Sequence[str] = (),
     catalog: SubsystemCatalog = NO_CATALOG,
 ) -> dict[str, Any]:
-    """The report as it is stored and shown. `generated_at` is in seconds since the epoch.
+    """The report as it is stored and returned. `generated_at` is in seconds since the epoch.
 
-    `totals` count every file. `listed` are those that are shown by name, and `missing` those of which nothing is indexed: some
-    of them, because there may be a million.
+    `totals` count every file. `listed` and `missing` (files without chunks) are capped, because there may be a
+    million.
     """
     return {
         "generated_at": generated_at,
@@ -90,7 +90,7 @@ def build_coverage(
 
 
 def coverage_ratio(chunk_count: int) -> float:
-    """1.0 for a file of which anything is indexed, else 0.0."""
+    """1.0 for a file with chunks, else 0.0."""
     return 1.0 if chunk_count > 0 else 0.0
 
 

@@ -1,4 +1,4 @@
-"""What a Markdown document points at: links to files, and code spans that name a file or a symbol."""
+"""References in a Markdown document: links to files, and code spans that name a file or a symbol."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _FILE = re.compile(r"(?:\.{0,2}/)?(?:[\w@.+-]+/)*[\w@.+-]*\w\.[A-Za-z][A-Za-z0-9]{0,9}")
 _FOLDERS = re.compile(r"(?:[\w@.+-]+/){1,20}[\w@.+-]*")
 _SYMBOL = re.compile(r"[A-Za-z_$][\w$]*(?:(?:\.|::|#)[A-Za-z_$][\w$]*)+")
-_PLACE = re.compile(r"(?::\d+(?:[-:]\d+)?|#L\d+(?:-L?\d+)?)$")
+_LINE_SUFFIX = re.compile(r"(?::\d+(?:[-:]\d+)?|#L\d+(?:-L?\d+)?)$")
 _CALL = re.compile(r"\([^()]*\)$")
 
 
 def is_markdown(path: str) -> bool:
-    """Whether a path is a Markdown document by its suffix."""
+    """Whether a path has the suffix of a Markdown document."""
     return suffix_of(path) in _MARKDOWN
 
 
 def extract_document_references(path: str, text: str) -> tuple[Reference, ...]:
-    """Links as paths from the root of the project, and mentions as they are written, each once, by line.
+    """Links as paths from the root of the project, and mentions as written, without duplicates, by line.
 
-    Links to other hosts, to places of the same document, and out of the project are left out, and so are images.
+    Images and links to other hosts, within the document, or out of the project are left out.
     """
     text = text.replace("\r\n", "\n")
     if "](" not in text and "`" not in text and "]:" not in text:
@@ -45,9 +45,9 @@ def extract_document_references(path: str, text: str) -> tuple[Reference, ...]:
     starts = [0, *accumulate(len(line) + 1 for line in code.split("\n"))]
     found: dict[tuple[ReferenceKind, str], int] = {}
 
-    def add(kind: ReferenceKind, name: str | None, place: int) -> None:
+    def add(kind: ReferenceKind, name: str | None, offset: int) -> None:
         if name:
-            line = bisect_right(starts, place)
+            line = bisect_right(starts, offset)
             key = (kind, name)
             if found.get(key, line) >= line:
                 found[key] = line
@@ -72,17 +72,17 @@ def _link_target(path: str, target: str) -> str | None:
     if not target or _SCHEME.match(target) or target.startswith("//"):
         return None
     target = unquote(target) if "%" in target else target
-    return _inside(target if target.startswith("/") else posixpath.join(posixpath.dirname(path), target))
+    return _inside_project(target if target.startswith("/") else posixpath.join(posixpath.dirname(path), target))
 
 
-def _inside(path: str) -> str | None:
+def _inside_project(path: str) -> str | None:
     normal = posixpath.normpath(path.lstrip("/"))
     return None if normal in (".", "..") or normal.startswith("../") else normal
 
 
 def _mention_target(text: str) -> str | None:
-    """The file or the dotted name that a code span is, if it is one."""
-    text = _PLACE.sub("", text.strip())
+    """The file or the dotted name in a code span, or None."""
+    text = _LINE_SUFFIX.sub("", text.strip())
     bare = _CALL.sub("", text)
     if "/" not in bare and _SYMBOL.fullmatch(bare):
         return re.sub("::|#", ".", bare)

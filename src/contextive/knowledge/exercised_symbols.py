@@ -1,4 +1,4 @@
-"""Which symbols a test exercises."""
+"""Find the symbols that a test exercises."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ _SOURCE_ROOTS = frozenset({"src", "lib"})
 def resolve_exercises(
     test_path: str, mentions: Iterable[Reference], candidates: Iterable[tuple[str, Symbol]]
 ) -> tuple[str, ...]:
-    """Ids of the candidates (path and symbol) that the test mentions, sorted.
+    """Sorted ids of the candidates (path and symbol) that the test mentions.
 
-    A mention means a symbol when it or an end of it is the symbol's name, its qualified name, or one of these behind the dotted
-    path of its module. A bare name counts only when the paths of test and source share a word.
+    A mention matches a symbol if it ends with the symbol's name or qualified name, with or without the dotted path of
+    its module. A bare name counts only if the paths of test and source share a word.
     """
     tokens = {
         token
         for mention in mentions
         if mention.kind == "mention"
-        for token in _tails(mention.name)
+        for token in _suffixes(mention.name)
         if len(token) >= MIN_NAME_LENGTH
     }
     words = _path_words(test_path)
@@ -49,12 +49,12 @@ def resolve_exercises(
     return tuple(sorted(found))
 
 
-def _tails(name: str) -> Iterable[str]:
+def _suffixes(name: str) -> Iterable[str]:
     yield name
-    place = name.find(".")
-    while place != -1:
-        yield name[place + 1 :]
-        place = name.find(".", place + 1)
+    dot = name.find(".")
+    while dot != -1:
+        yield name[dot + 1 :]
+        dot = name.find(".", dot + 1)
 
 
 def _dotted_names(path: str, symbol: Symbol) -> set[str]:
@@ -71,6 +71,6 @@ def _dotted_names(path: str, symbol: Symbol) -> set[str]:
 
 
 def _path_words(path: str) -> frozenset[str]:
-    """The words of a path in small letters, without those that any path may have."""
+    """The words of a path in lower case, without generic ones."""
     words = {word.lower() for word in _WORD.findall(posixpath.splitext(path)[0])}
     return frozenset(words - _GENERIC_WORDS)

@@ -1,4 +1,4 @@
-"""Nodes and edges: how the things of a project are connected."""
+"""Nodes and edges of the project graph."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ Direction = Literal["outgoing", "incoming", "both"]
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A thing with an id of the form `Label:key`."""
+    """A node with an id of the form `Label:key`."""
 
     label: Label
     key: str

@@ -1,7 +1,7 @@
-"""Which files a file imports.
+"""Find the files that a file imports.
 
-The rules look at paths alone, and each import is resolved by its own last part. So `import_keys` can say, for a file that comes
-or goes, which imports may mean something else now.
+The rules use paths only, and each import is looked up by its last part. So `import_keys` can tell, for an added or
+removed file, which imports may now resolve differently.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from contextive.knowledge.languages import family_of, language_of
 from contextive.knowledge.symbol import Reference
 
 _MAX_PACKAGE_FILES = 50
-"""Files of a package that an import of the whole package leads to."""
+"""The limit of files that an import of a whole package resolves to."""
 _SOURCE_ROOTS = frozenset({"src", "lib", "python"})
 _SCRIPT_ENDINGS = (".ts", ".tsx", ".d.ts", ".mts", ".cts", ".js", ".jsx", ".mjs", ".cjs", ".json")
 _COMPILED = {".js": (".ts", ".tsx", ".d.ts"), ".jsx": (".tsx",), ".mjs": (".mts",), ".cjs": (".cts",)}
@@ -24,12 +24,12 @@ flag fmt go hash html image index internal io iter log maps math mime net os pat
 runtime slices sort strconv strings structs sync syscall testing text time unicode unique unsafe weak
 """
 _GO_STANDARD = frozenset(_GO_STANDARD_TEXT.split())
-_HOST_PARTS = 3
-"""Parts of a Go module's name: host, owner, repository."""
+_GO_MODULE_PARTS = 3
+"""The parts of a Go module name: host, owner, repository."""
 
 
 def resolve_imports(path: str, references: Iterable[Reference], known: KnownPaths) -> tuple[str, ...]:
-    """The files that the imports of `path` mean without doubt, sorted, itself excepted."""
+    """The sorted files that the imports of `path` unambiguously refer to, without `path` itself."""
     language = language_of(path)
     resolve = _RESOLVERS.get(family_of(language)) if language else None
     if resolve is None:
@@ -39,18 +39,18 @@ def resolve_imports(path: str, references: Iterable[Reference], known: KnownPath
 
 
 def import_keys(path: str) -> frozenset[str]:
-    """The last parts, behind the last dot or slash, of imports that may mean this file or a file beside it."""
+    """The last parts (after the last dot or slash) of imports that may refer to this file or one in its folder."""
     language = language_of(path)
     folder, name = posixpath.split(path)
     stem, _, ending = name.rpartition(".")
-    parent = _last(folder)
+    parent = _last_part(folder)
     match family_of(language) if language else None:
         case "python":
             return frozenset({parent if stem == "__init__" else stem})
         case "ecmascript":
             endings = {suffix[suffix.rfind(".") + 1 :] for suffix in _SCRIPT_ENDINGS}
             stem = stem.removesuffix(".d")
-            return frozenset({_last(stem), ending, *endings} | ({parent, ""} if stem == "index" else set()))
+            return frozenset({_last_part(stem), ending, *endings} | ({parent, ""} if stem == "index" else set()))
         case "go":
             return frozenset({parent})
         case "rust":
@@ -65,7 +65,7 @@ def import_keys(path: str) -> frozenset[str]:
             return frozenset()
 
 
-def _last(name: str) -> str:
+def _last_part(name: str) -> str:
     return name[max(name.rfind("."), name.rfind("/")) + 1 :]
 
 
@@ -77,7 +77,7 @@ def _python(path: str, names: list[str], known: KnownPaths) -> Iterator[str]:
         elif "." in name:
             target = known.nearest(path, _modules(name.replace(".", "/")))
         else:
-            # A bare name is a module of the standard library more often than one of a package somewhere below.
+            # A bare name is more often a module of the standard library than one of a nested package.
             near = [
                 found
                 for tail in _modules(name)
@@ -135,11 +135,11 @@ def _go(_path: str, names: list[str], known: KnownPaths) -> Iterator[str]:
         parts = name.split("/")
         if parts[0] in _GO_STANDARD:
             continue
-        needed = max(1, len(parts) - _HOST_PARTS) if "." in parts[0] else len(parts) - 1
+        needed = max(1, len(parts) - _GO_MODULE_PARTS) if "." in parts[0] else len(parts) - 1
         folders = known.folders_by_name.get(parts[-1], ())
-        if needed < 1 or ("." in parts[0] and len(parts) <= _HOST_PARTS):
+        if needed < 1 or ("." in parts[0] and len(parts) <= _GO_MODULE_PARTS):
             continue
-        tails = [_shared_tail(parts, folder.split("/")) for folder in folders]
+        tails = [_common_suffix_length(parts, folder.split("/")) for folder in folders]
         most = max(tails, default=0)
         if most >= needed and tails.count(most) == 1:
             members = known.by_folder[folders[tails.index(most)]]
@@ -147,7 +147,7 @@ def _go(_path: str, names: list[str], known: KnownPaths) -> Iterator[str]:
             yield from sources[:_MAX_PACKAGE_FILES]
 
 
-def _shared_tail(one: list[str], other: list[str]) -> int:
+def _common_suffix_length(one: list[str], other: list[str]) -> int:
     count = 0
     for left, right in zip(reversed(one), reversed(other), strict=False):
         if left != right:
@@ -169,7 +169,7 @@ def _rust(path: str, names: list[str], known: KnownPaths) -> Iterator[str]:
         if target is not None:
             found[name] = target
     for name, target in found.items():
-        # The way to a module leads through others, and only its end is meant.
+        # Every prefix of a path is also a module; only the longest one is meant.
         if not any(other.startswith(f"{name}.") for other in found):
             yield target
 
@@ -188,10 +188,10 @@ def _rust_inside(path: str, parts: list[str], known: KnownPaths) -> str | None:
         base = base[:-1]
         climbing = rest[:1] == ["super"]
         rest = rest[1:] if climbing else rest
-    place = "/".join([*base, *rest])
+    base_path = "/".join([*base, *rest])
     if not rest and base == root:
         return known.exact("/".join([*root, name]) for name in ("lib.rs", "main.rs"))
-    return known.exact((f"{place}.rs", f"{place}/mod.rs"))
+    return known.exact((f"{base_path}.rs", f"{base_path}/mod.rs"))
 
 
 def _crate_names(name: str) -> tuple[str, ...]:
@@ -205,7 +205,7 @@ def _java(path: str, names: list[str], known: KnownPaths) -> Iterator[str]:
             folders = [
                 folder
                 for folder in known.folders_by_name.get(parts[-1], ())
-                if _shared_tail(parts, folder.split("/")) == len(parts)
+                if _common_suffix_length(parts, folder.split("/")) == len(parts)
             ]
             members = known.by_folder[folders[0]] if len(folders) == 1 else ()
             yield from [member for member in members if member.endswith(".java")][:_MAX_PACKAGE_FILES]
@@ -216,9 +216,9 @@ def _java(path: str, names: list[str], known: KnownPaths) -> Iterator[str]:
 def _c(path: str, names: list[str], known: KnownPaths) -> Iterator[str]:
     folder = posixpath.dirname(path)
     for name in names:
-        beside = posixpath.normpath(posixpath.join(folder, name))
-        if beside in known.paths:
-            yield beside
+        same_folder = posixpath.normpath(posixpath.join(folder, name))
+        if same_folder in known.paths:
+            yield same_folder
         elif not name.startswith(".") and (target := known.nearest(path, [posixpath.normpath(name)])) is not None:
             yield target
 

@@ -1,4 +1,4 @@
-"""The paths of a project, arranged for the question which file a name means."""
+"""The paths of a project, indexed to find the file that a name refers to."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class KnownPaths:
-    """Paths by themselves, by name, and by folder. Made once for many questions."""
+    """The paths of a project, indexed by name and by folder."""
 
     paths: frozenset[str]
     by_name: dict[str, tuple[str, ...]]
@@ -28,20 +28,20 @@ class KnownPaths:
         folders: dict[str, list[str]] = {}
         for folder in sorted(by_folder):
             folders.setdefault(posixpath.basename(folder), []).append(folder)
-        return cls(known, _frozen(by_name), _frozen(by_folder), _frozen(folders))
+        return cls(known, _freeze(by_name), _freeze(by_folder), _freeze(folders))
 
     def exact(self, candidates: Iterable[str]) -> str | None:
-        """The first of these that exists."""
+        """The first candidate that exists."""
         return next((path for path in candidates if path in self.paths), None)
 
     def ending(self, tail: str) -> tuple[str, ...]:
-        """The paths that end in these parts."""
+        """The paths that end with these parts."""
         with_slash = f"/{tail}"
         named = self.by_name.get(posixpath.basename(tail), ())
         return tuple(path for path in named if path == tail or path.endswith(with_slash))
 
     def nearest(self, path: str, tails: Iterable[str]) -> str | None:
-        """The one path with one of these endings: the only one, or the only one that shares most folders with `path`."""
+        """The single path with one of these endings, or the single one that shares the most folders with `path`."""
         found = sorted({target for tail in tails for target in self.ending(tail)})
         if len(found) > 1:
             shared = [shared_folders(path, target) for target in found]
@@ -51,7 +51,7 @@ class KnownPaths:
 
 
 def shared_folders(one: str, other: str) -> int:
-    """How many folders two paths have in common from the root."""
+    """The number of leading folders that two paths have in common."""
     count = 0
     for left, right in zip(one.split("/")[:-1], other.split("/")[:-1], strict=False):
         if left != right:
@@ -60,5 +60,5 @@ def shared_folders(one: str, other: str) -> int:
     return count
 
 
-def _frozen(found: dict[str, list[str]]) -> dict[str, tuple[str, ...]]:
-    return {key: tuple(values) for key, values in found.items()}
+def _freeze(lists: dict[str, list[str]]) -> dict[str, tuple[str, ...]]:
+    return {key: tuple(values) for key, values in lists.items()}

@@ -1,4 +1,4 @@
-"""Which language a file is written in, and the parser that reads it."""
+"""The programming language of a file, and its parser."""
 
 from __future__ import annotations
 
@@ -50,23 +50,23 @@ _FAMILIES = {
 ##= docs/spec/knowledge.md#chunks-and-symbols
 ##% Symbols MUST be extracted from Python, TypeScript, TSX, JavaScript, Go, Rust, Java, C and C++ code.
 def language_of(path: str) -> str | None:
-    """The language of a path by its suffix, or None for what is not read as code."""
+    """The language of a path by its suffix, or None if it is not parsed as code."""
     return _SUFFIXES.get(suffix_of(path))
 
 
 def family_of(language: str) -> str:
-    """Languages whose names can mean each other have one family."""
+    """The family of a language. Names can refer to declarations in other languages of the same family."""
     return _FAMILIES.get(language, language)
 
 
 def suffix_of(path: str) -> str:
-    """The last suffix in small letters, without its dot."""
+    """The last suffix in lower case, without its dot."""
     return posixpath.splitext(path)[1][1:].lower()
 
 
 @dataclass(frozen=True, slots=True)
 class LanguageParser:
-    """What one thread needs to read one language."""
+    """The parser and queries of one language for one thread."""
 
     parser: Parser
     names: QueryCursor
@@ -84,7 +84,7 @@ _thread_parsers = _ThreadParsers()
 
 
 def language_parser(language: str) -> LanguageParser:
-    """The parser and queries of a language for this thread. The grammar is loaded at the first call."""
+    """The parser and queries of a language for this thread. The grammar is loaded on the first call."""
     found = _thread_parsers.by_language.get(language)
     if found is None:
         from tree_sitter import Parser, QueryCursor

@@ -1,4 +1,4 @@
-"""The lifecycle report: what has come loose, grown old, or is not tested."""
+"""The lifecycle report: isolated nodes, stale documents, and code without tests."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from contextive.knowledge.symbol import Symbol
 
 ISOLATED_LABELS: Final[tuple[Label, ...]] = ("DesignDoc", "SourceFile", "TestCase", "IntegrationMessage")
 SUBSYSTEM_EDGES: Final = frozenset({"BELONGS_TO", "DESCRIBES", "VALIDATES", "IMPLEMENTS"})
-"""Edges by which a node is part of a subsystem. A message is one when a subsystem implements it."""
+"""Edges that make a node part of a subsystem. A message is part of the subsystem that implements it."""
 MAX_REPORTED_SYMBOLS: Final = 2_000
-_SECONDS_A_DAY: Final = 86_400
+_SECONDS_PER_DAY: Final = 86_400
 
 
 @dataclass(frozen=True, slots=True)
 class ProjectState:
-    """What the index holds when the report is made."""
+    """The contents of the index when the report is built."""
 
     artifacts: Sequence[Artifact]
     edges: Iterable[Edge] = ()
-    """At least all edges between subsystems and other nodes; others do no harm."""
+    """At least all edges between subsystems and other nodes; other edges are ignored."""
     messages: Collection[str] = ()
     """Names of the integration messages that are nodes."""
     symbols: Iterable[tuple[str, Symbol]] = ()
-    """The symbols of code with the path that declares them."""
+    """The symbols of code, each with the path of the file that declares it."""
     tests_of: Mapping[str, Sequence[str]] | None = None
     """Paths of the tests that exercise a symbol, by the symbol's id."""
 
@@ -41,12 +41,15 @@ def build_lifecycle(
     state: ProjectState,
     removed: Iterable[RemovedArtifact] = (),
 ) -> dict[str, Any]:
-    """The report as it is stored and shown. Lists of symbols end at MAX_REPORTED_SYMBOLS; the summary counts all of them."""
+    """The report as it is stored and returned.
+
+    Lists of symbols are cut at MAX_REPORTED_SYMBOLS; the summary counts all of them.
+    """
     isolated = _isolated(state)
-    stale = _stale_docs(state.artifacts, generated_at - stale_days * _SECONDS_A_DAY)
+    stale = _stale_docs(state.artifacts, generated_at - stale_days * _SECONDS_PER_DAY)
     covered, gaps = _symbol_tests(state)
     missing = _missing_tests(state.artifacts, {row["source_path"] for row in covered})
-    gone = [item.as_dict() for item in sorted(removed, key=lambda item: item.path)]
+    removed_rows = [item.as_dict() for item in sorted(removed, key=lambda item: item.path)]
     return {
         "generated_at": generated_at,
         "generated_at_iso": iso_time(generated_at),
@@ -55,14 +58,14 @@ def build_lifecycle(
         "isolated": isolated,
         "stale_docs": stale,
         "missing_tests": missing,
-        "removed_artifacts": gone,
+        "removed_artifacts": removed_rows,
         "symbol_tests": covered[:MAX_REPORTED_SYMBOLS],
         "symbol_test_gaps": gaps[:MAX_REPORTED_SYMBOLS],
         "summary": {
             "stale_docs": len(stale),
             "isolated_nodes": sum(len(nodes) for nodes in isolated.values()),
             "subsystems_missing_tests": len(missing),
-            "removed_artifacts": len(gone),
+            "removed_artifacts": len(removed_rows),
             "symbol_tests": len(covered),
             "symbol_test_gaps": len(gaps),
         },
@@ -70,7 +73,7 @@ def build_lifecycle(
 
 
 def _isolated(state: ProjectState) -> dict[str, list[dict[str, Any]]]:
-    """The nodes that no edge connects with a subsystem."""
+    """The nodes that are not connected to a subsystem."""
     connected: set[str] = set()
     for edge in state.edges:
         if edge.type in SUBSYSTEM_EDGES:
@@ -81,20 +84,20 @@ def _isolated(state: ProjectState) -> dict[str, list[dict[str, Any]]]:
     found: dict[str, list[dict[str, Any]]] = {label: [] for label in ISOLATED_LABELS}
     for artifact in sorted(state.artifacts, key=lambda artifact: artifact.path):
         label = ARTIFACT_LABELS[artifact.artifact_type]
-        here = node_id(label, artifact.path)
-        if label in found and here not in connected:
-            found[label].append({"id": here, "path": artifact.path, "name": artifact.title})
+        identifier = node_id(label, artifact.path)
+        if label in found and identifier not in connected:
+            found[label].append({"id": identifier, "path": artifact.path, "name": artifact.title})
     for name in sorted(state.messages):
-        here = node_id("IntegrationMessage", name)
-        if here not in connected:
-            found["IntegrationMessage"].append({"id": here, "path": None, "name": name})
+        identifier = node_id("IntegrationMessage", name)
+        if identifier not in connected:
+            found["IntegrationMessage"].append({"id": identifier, "path": None, "name": name})
     return found
 
 
 ##= docs/spec/gateway.md#km-lifecycle-report
 ##% A document MUST be reported as stale when its last commit is older than `knowledge.staleDays`.
 def _stale_docs(artifacts: Iterable[Artifact], before: float) -> list[dict[str, Any]]:
-    """Documents whose last commit is older than a moment, the oldest first. What git does not know has no age."""
+    """Documents whose last commit is before a time, oldest first. Files unknown to git are never stale."""
     old = [
         (artifact.git.timestamp, artifact.path, artifact.subsystem)
         for artifact in artifacts
@@ -110,7 +113,7 @@ def _stale_docs(artifacts: Iterable[Artifact], before: float) -> list[dict[str, 
 ##% A subsystem MUST NOT be reported as untested if a test exercises its code, regardless of the subsystem of that
 ##% test.
 def _missing_tests(artifacts: Iterable[Artifact], exercised: Collection[str]) -> list[dict[str, Any]]:
-    """Subsystems with code and no test: none of their own, and none that exercises a file of theirs."""
+    """Subsystems with code but no tests: no test belongs to them, and none exercises one of their files."""
     counts: dict[str, list[int]] = {}
     for artifact in artifacts:
         if artifact.subsystem:
@@ -126,7 +129,7 @@ def _missing_tests(artifacts: Iterable[Artifact], exercised: Collection[str]) ->
 
 
 def _symbol_tests(state: ProjectState) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """The symbols that tests exercise, and those that none does."""
+    """The symbols that tests exercise, and the symbols without tests."""
     sources = {a.path for a in state.artifacts if ARTIFACT_LABELS[a.artifact_type] == "SourceFile"}
     tests_of = state.tests_of or {}
     covered: list[dict[str, Any]] = []

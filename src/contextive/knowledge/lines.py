@@ -1,7 +1,7 @@
-"""A text as lines, and its division into ranges of lines that are not too long.
+"""A text as lines, and splitting it into ranges of lines of limited size.
 
-Lines end at a line feed and nowhere else, as in the parsers, so that numbers mean the same everywhere. Ranges are half open and
-count from 0; what leaves this room counts from 1.
+Lines end only at a line feed, as in the parsers, so line numbers agree everywhere. Ranges are half open and count
+from 0; the line numbers of chunks count from 1.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 MAX_CHUNK_CHARACTERS = 1_500
-"""Characters of a chunk that follows the structure of its file."""
+"""The limit of characters of a chunk that follows the structure of its file."""
 
 
 @dataclass(frozen=True, slots=True)
 class TextLines:
-    """The lines of a text, without their ends."""
+    """The lines of a text, without line ends."""
 
     items: list[str]
     starts: list[int]
-    """The offset of each line, and of the end."""
+    """The offset of each line and of the end."""
 
     @classmethod
     def of(cls, text: str) -> TextLines:
@@ -39,7 +39,7 @@ class TextLines:
         return not item or item.isspace()
 
     def trim(self, first: int, stop: int) -> tuple[int, int]:
-        """The range without the blank lines at its ends; an empty one when nothing is left."""
+        """The range without blank lines at its ends. It may be empty."""
         while first < stop and self.is_blank(first):
             first += 1
         while stop > first and self.is_blank(stop - 1):
@@ -52,13 +52,13 @@ class TextLines:
 
 
 _FIRST_HALF_COST = 200
-"""What it costs to cut in the first half of what would fit."""
+"""The extra cost of a cut in the first half of the text that would fit."""
 
 
 def split_range(lines: TextLines, first: int, stop: int, cost: Callable[[int], int]) -> Iterator[tuple[int, int]]:
-    """Ranges of at most `MAX_CHUNK_CHARACTERS` characters that follow each other. A line that is longer stands alone.
+    """Consecutive ranges of at most `MAX_CHUNK_CHARACTERS` characters. A longer line is a range by itself.
 
-    `cost` says how bad it is to cut before a line. The cheapest cut is taken, the last one of equals.
+    `cost` returns the cost of a cut before a line. The cheapest cut wins; of equal ones, the last.
     """
     while first < stop:
         if lines.size(first, stop) <= MAX_CHUNK_CHARACTERS:
@@ -77,7 +77,7 @@ def split_range(lines: TextLines, first: int, stop: int, cost: Callable[[int], i
 
 
 def paragraph_cost(lines: TextLines, inside: Callable[[int], bool] | None = None) -> Callable[[int], int]:
-    """Cuts after blank lines, and only in need where `inside` says that a line belongs to the one before."""
+    """A cost that prefers cuts after blank lines, and avoids them where `inside` says the line continues a block."""
 
     def cost(at: int) -> int:
         if not lines.is_blank(at - 1):
@@ -88,7 +88,7 @@ def paragraph_cost(lines: TextLines, inside: Callable[[int], bool] | None = None
 
 
 def indent_cost(lines: TextLines) -> Callable[[int], int]:
-    """Cuts after blank lines and at the outermost level."""
+    """A cost that prefers cuts after blank lines and at low indentation."""
 
     def cost(at: int) -> int:
         return min(lines.indent(at), 60) + (0 if lines.is_blank(at - 1) else 100)

@@ -1,4 +1,4 @@
-"""Markdown by its headings."""
+"""Split Markdown into chunks at its headings."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from contextive.knowledge.section_chunks import Heading, Outline, cut_sections, 
 _ATX = re.compile(r" {0,3}(#{1,6})(?:[ \t]++(.*))?$")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})(.*)$")
 _UNDERLINE = re.compile(r" {0,3}(=+|-+)[ \t]*$")
-_NO_PARAGRAPH = re.compile(r"(?: {4}|\t| {0,3}(?:[-*+>|<]|\d{1,9}[.)][ \t]))")
+_NOT_PARAGRAPH = re.compile(r"(?: {4}|\t| {0,3}(?:[-*+>|<]|\d{1,9}[.)][ \t]))")
 _FRONT_TITLE = re.compile(r"title\s*+[:=]\s*+(.+)$")
 _LINK = re.compile(r"!?\[([^\[\]]*)\](?:\([^()]*\)|\[[^\[\]]*\])")
 _ANCHOR = re.compile(r"\{#[^{}]*+\}\Z")
@@ -22,19 +22,19 @@ _TAG = re.compile(
     re.IGNORECASE,
 )
 _ALT = re.compile(r"\balt=[\"']([^\"'<>]*)")
-_LONGEST_HEADING = 3
-"""How many lines of a paragraph that an underline can turn into a heading; more is prose before a rule."""
+_MAX_HEADING_LINES = 3
+"""The limit of lines that an underline turns into a heading. A longer paragraph is prose before a rule."""
 
 
 def cut_markdown(path: str, lines: TextLines) -> Iterator[ChunkDraft]:
-    """One piece for each section, more for a long one."""
+    """One chunk for each section, several for a long one."""
     body, front_title = _front_matter(lines)
     headings, fenced = _outline(lines, body)
     return cut_sections(path, lines, Outline(headings, fenced, body, front_title))
 
 
 def _front_matter(lines: TextLines) -> tuple[int, str]:
-    """Where the body starts, and the title that stands before it."""
+    """The line where the body starts, and the title in the front matter."""
     mark = lines.items[0].rstrip().removeprefix("\ufeff")
     if mark not in ("---", "+++"):
         return 0, ""
@@ -48,14 +48,14 @@ def _front_matter(lines: TextLines) -> tuple[int, str]:
 
 
 def _outline(lines: TextLines, body: int) -> tuple[list[Heading], bytearray]:
-    """The headings, and for each line whether it continues a fence."""
+    """The headings, and for each line whether it continues a fenced block."""
     headings: list[Heading] = []
     items = lines.items
     fenced = bytearray(len(items) + 1)
     fence = ""
     comment = False
     paragraph = body
-    """Where the paragraph starts that an underline would make a heading."""
+    """Where the paragraph starts that an underline would turn into a heading."""
     for number in range(body, len(items)):
         line = items[number]
         stripped = line.lstrip()
@@ -80,7 +80,7 @@ def _outline(lines: TextLines, body: int) -> tuple[list[Heading], bytearray]:
             fence = found.group(1)
             paragraph = number + 1
         elif sign in "=-" and paragraph < number and (found := _UNDERLINE.match(line)):
-            if number - paragraph <= _LONGEST_HEADING and not _NO_PARAGRAPH.match(items[paragraph]):
+            if number - paragraph <= _MAX_HEADING_LINES and not _NOT_PARAGRAPH.match(items[paragraph]):
                 text = _plain_heading(" ".join(item.strip() for item in items[paragraph:number]))
                 headings.append(Heading(1 if sign == "=" else 2, text, paragraph, number + 1))
             paragraph = number + 1
@@ -103,6 +103,6 @@ def _plain_heading(text: str) -> str:
 
 
 def _alt_text(tag: re.Match[str]) -> str:
-    """What a tag of HTML says in a heading: a picture its description, all others nothing."""
+    """The text of an HTML tag in a heading: the description of an image, nothing for other tags."""
     found = _ALT.search(tag[0])
     return found[1] if found else ""

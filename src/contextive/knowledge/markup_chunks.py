@@ -1,4 +1,4 @@
-"""reStructuredText and AsciiDoc by their headings."""
+"""Split reStructuredText and AsciiDoc into chunks at their headings."""
 
 from __future__ import annotations
 
@@ -11,30 +11,33 @@ from contextive.knowledge.lines import TextLines
 from contextive.knowledge.section_chunks import Heading, Outline, cut_sections, heading_text
 
 _RULE = re.compile(r"([!-/:-@\[-`{-~])\1+[ \t]*$")
-_SHORT = 4
-"""A rule so long makes a heading even of a longer line, as docutils has it."""
-_NO_TITLE = re.compile(r"(?:\.\. |[-*+•] |\|)")
+_MIN_RULE = 4
+"""A rule of this length underlines a heading even if the line above is longer, as in docutils."""
+_NOT_TITLE = re.compile(r"(?:\.\. |[-*+•] |\|)")
 _LABEL = re.compile(r"\.\. _[^:]+:[ \t]*$")
 _ROLE = re.compile(r"(?<![\w:+.-])([\w:+.-]*+)`+([^`]*+)`+_{0,2}")
-"""A word, which may end with the name of a role, and what is quoted behind it."""
+"""A word, which may end with the name of a role, and the quoted text after it."""
 _EQUALS = re.compile(r"(={1,6})[ \t]++(\S.*)$")
 _BLOCK = re.compile(r"(-{4,}|\.{4,}|={4,}|\*{4,}|_{4,}|\+{4,}|/{4,}|`{3,})[ \t]*$")
 _ASCIIDOC = frozenset({"adoc", "asciidoc"})
 
 
 def is_marked_up(path: str) -> bool:
-    """Whether a file is of a markup whose headings are understood here."""
+    """Whether a file is reStructuredText or AsciiDoc."""
     return suffix_of(path) in {"rst", *_ASCIIDOC}
 
 
 def cut_markup(path: str, lines: TextLines) -> Iterator[ChunkDraft]:
-    """One piece for each section, more for a long one."""
+    """One chunk for each section, several for a long one."""
     outline = _asciidoc_outline(lines) if suffix_of(path) in _ASCIIDOC else _rst_outline(lines)
     return cut_sections(path, lines, outline)
 
 
 def _rst_outline(lines: TextLines) -> Outline:
-    """A line over a rule is a heading; each new kind of rule, with a rule above the line or without, is one level deeper."""
+    """The headings: lines above a rule.
+
+    Each new kind of rule, with or without a rule above the line, is one level deeper.
+    """
     items = lines.items
     kinds: dict[tuple[str, bool], int] = {}
     headings: list[Heading] = []
@@ -46,8 +49,8 @@ def _rst_outline(lines: TextLines) -> Outline:
         at = number + 1 if is_framed else number
         title, rule = items[at].strip(), items[at + 1].rstrip()
         starts = number == 0 or not items[number - 1].strip()
-        fits = _is_rule(items, at + 1) and len(rule) >= min(len(title), _SHORT) and not _is_rule(items, at)
-        if starts and title and fits and (is_framed or not (items[at][:1].isspace() or _NO_TITLE.match(title))):
+        fits = _is_rule(items, at + 1) and len(rule) >= min(len(title), _MIN_RULE) and not _is_rule(items, at)
+        if starts and title and fits and (is_framed or not (items[at][:1].isspace() or _NOT_TITLE.match(title))):
             level = kinds.setdefault((rule[0], is_framed), len(kinds) + 1)
             headings.append(
                 Heading(
@@ -64,7 +67,7 @@ def _rst_outline(lines: TextLines) -> Outline:
 
 
 def _quoted_text(role: re.Match[str]) -> str:
-    """What a reader sees of a role: the text of ``:ref:`text <target>```, without the role and the target."""
+    """The visible text of a role: `text` of ``:ref:`text <target>```, without the role and the target."""
     word, quoted = role[1], role[2]
     text, angle, target = quoted.partition("<")
     if angle and (not target.endswith(">") or "<" in target or ">" in target[:-1]):
@@ -75,7 +78,7 @@ def _quoted_text(role: re.Match[str]) -> str:
 
 
 def _start_with_labels(items: list[str], number: int) -> int:
-    """Where a heading starts together with the labels above it, which name it for links."""
+    """The first line of a heading, including the link labels above it."""
     first = number
     for above in range(number - 1, -1, -1):
         if _LABEL.match(items[above]):
@@ -90,7 +93,7 @@ def _is_rule(items: list[str], number: int) -> bool:
 
 
 def _asciidoc_outline(lines: TextLines) -> Outline:
-    """A line that begins with equals signs is a heading, except in a block between two rules."""
+    """The headings: lines that start with equals signs, except in a block between two rules."""
     headings: list[Heading] = []
     fenced = bytearray(len(lines.items) + 1)
     block = ""

@@ -1,4 +1,4 @@
-"""Names that a test uses, in whatever language it is written."""
+"""Extract the names that a test uses, in any language."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from contextive.knowledge.symbol import Reference
 
 MIN_NAME_LENGTH = 3
-"""Characters that a name needs to say anything."""
+"""Shorter names say too little to match by."""
 _CHAIN = re.compile(
     rb"(?<![\w$.])([A-Za-z_$][\w$]*(?:(?:\.|::|->|\?\.)[A-Za-z_$][\w$]*)*)(?=(\s*)([(.=,):;\[\]{}<>!?])?)"
 )
@@ -26,9 +26,9 @@ _KEYWORDS = frozenset(_KEYWORDS_TEXT.split())
 
 
 def extract_mentions(data: bytes, non_code: Iterable[tuple[int, int]]) -> list[Reference]:
-    """Each name in a code-like place: followed by a sign, or dotted, outside of strings and comments.
+    """Each name that looks like code: dotted or followed by punctuation, outside of strings and comments.
 
-    A chain is mentioned with each of its beginnings, so that every word of it is the last one of some mention: `app.Shop.buy()`
+    Every prefix of a chain is a mention too, so every name in it is the last one of some mention: `app.Shop.buy()`
     gives `app`, `app.Shop` and `app.Shop.buy`.
     """
     code = bytearray(data)
@@ -46,10 +46,10 @@ def extract_mentions(data: bytes, non_code: Iterable[tuple[int, int]]) -> list[R
         if newlines is None:
             newlines = [newline.start() for newline in re.finditer(rb"\n", data)]
         line = bisect_left(newlines, match.start()) + 1
-        place = chain.find(".")
-        while place != -1:
-            _add(found, chain[:place], line)
-            place = chain.find(".", place + 1)
+        dot = chain.find(".")
+        while dot != -1:
+            _add(found, chain[:dot], line)
+            dot = chain.find(".", dot + 1)
         _add(found, chain, line)
     return [Reference("mention", name, line) for name, line in found.items()]
 

@@ -1,4 +1,4 @@
-"""Ids of nodes as people and programs write them: `Label:key`, split at the first colon."""
+"""Node ids of the form `Label:key`, split at the first colon."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ ALIASES: Final[dict[str, tuple[Label, ...]]] = {
     "Config": ("ConfigFile",),
     "File": _FILES,
 }
-"""Words that are accepted for a label, and the labels that each may mean, in order."""
-_LABELS_BY_WORD: Final = {label.lower(): (label,) for label in LABELS} | {
-    word.lower(): labels for word, labels in ALIASES.items()
+"""Other names that are accepted for labels, and the labels that each may mean, in order."""
+_LABELS_BY_NAME: Final = {label.lower(): (label,) for label in LABELS} | {
+    label.lower(): labels for label, labels in ALIASES.items()
 }
 _MAX_CHARACTERS = 4096
 _HINT = (
@@ -39,19 +39,19 @@ _HINT = (
 
 @dataclass(frozen=True, slots=True)
 class NodeName:
-    """A node as somebody named it: a key, and the labels that it may have."""
+    """A node as a caller named it: a key, and the labels that it may have."""
 
     labels: tuple[Label, ...]
     key: str
 
     @property
     def ids(self) -> tuple[str, ...]:
-        """The ids that may be meant, the likeliest first."""
+        """The possible ids, the most likely one first."""
         return tuple(node_id(label, self.key) for label in self.labels)
 
 
 def node_id(label: Label, key: str) -> str:
-    """The one id of a node."""
+    """The id of a node."""
     return f"{label}:{key}"
 
 
@@ -64,15 +64,15 @@ def artifact_node_id(path: str, artifact_type: ArtifactType) -> str:
 ##= docs/spec/knowledge.md#km-graph-node
 ##% A text that is not a node id MUST be refused with `invalid_identifier`.
 def parse_node_id(text: str) -> NodeName:
-    """What an id names. Labels are read without regard to case; raises InvalidIdentifier for anything else."""
-    word, colon, key = text.partition(":")
+    """Parse an id. Labels are case-insensitive. Raises InvalidIdentifier for anything else."""
+    label, colon, key = text.partition(":")
     if not colon:
         raise InvalidIdentifier("The node identifier has no colon.", hint=_HINT)
-    labels = _LABELS_BY_WORD.get(word.strip().lower())
+    labels = _LABELS_BY_NAME.get(label.strip().lower())
     if labels is None:
-        raise InvalidIdentifier("The node identifier has a label that is not known.", hint=_HINT)
+        raise InvalidIdentifier("The node identifier has an unknown label.", hint=_HINT)
     if not key.strip():
-        raise InvalidIdentifier("The node identifier has nothing behind its colon.", hint=_HINT)
+        raise InvalidIdentifier("The node identifier has no key after the colon.", hint=_HINT)
     if len(key) > _MAX_CHARACTERS or "\0" in key:
-        raise InvalidIdentifier(f"The node identifier is longer than {_MAX_CHARACTERS} characters, or holds a NUL.")
+        raise InvalidIdentifier(f"The node identifier is longer than {_MAX_CHARACTERS} characters, or contains a NUL.")
     return NodeName(labels, key)

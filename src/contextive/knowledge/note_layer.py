@@ -1,4 +1,4 @@
-"""Notes as a part of the graph: what each one links to among notes, requirements, files and symbols."""
+"""The notes in the graph, with their links to notes, requirements, files and symbols."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ def notes_layer(
     artifacts: Mapping[str, str] | None = None,
     symbols: Collection[str] = (),
 ) -> Layer:
-    """A node for each note and an edge for each link that leads somewhere.
+    """A node for each note and an edge for each link with an existing target.
 
-    `requirements` are identifiers, `artifacts` maps paths to ids of nodes, `symbols` are ids such as `src/a.py::Name`.
+    `requirements` are identifiers, `artifacts` maps paths to node ids, `symbols` are ids such as `src/a.py::Name`.
     """
     identifiers = sorted(set(requirements))
     known_symbols = frozenset(symbols)
@@ -58,7 +58,7 @@ def _target(
 
 
 def _only_match(identifiers: list[str], prefix: str) -> str | None:
-    """The one identifier that begins so; None where there is none, or more than one."""
+    """The only identifier that starts with `prefix`, or None if there are none or several."""
     first = bisect_left(identifiers, prefix)
     found = [identifier for identifier in identifiers[first : first + 2] if identifier.startswith(prefix)]
     return found[0] if len(found) == 1 or (found and found[0] == prefix) else None

@@ -1,4 +1,4 @@
-"""Prose by its headings, whatever the markup: a piece for each section, under the trail of headings that leads to it."""
+"""Split prose of any markup into one chunk per section, titled with the trail of headings that leads to it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MAX_TITLE = 300
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """A heading: how deep it is, what it says, and its lines."""
+    """The level, text and lines of a heading."""
 
     level: int
     text: str
@@ -25,31 +25,31 @@ class Heading:
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """What a markup says about a document."""
+    """The structure of a document."""
 
     headings: Sequence[Heading]
     fenced: bytearray
-    """For each line whether it continues a block that should stay whole."""
+    """For each line, whether it continues a block that should not be split."""
     body: int = 0
-    """Where the text starts, after front matter."""
+    """The line where the text starts, after front matter."""
     title: str = ""
-    """The title that stands before the text."""
+    """The title in the front matter."""
 
 
 def heading_text(text: str, mark: str) -> str:
-    """What a heading says, without the marks that may close it: `Title ##` says `Title`, and `C#` says `C#`."""
+    """The text of a heading without closing marks: `Title` for `Title ##`, but `C#` for `C#`."""
     text = text.rstrip(" \t")
     bare = text.rstrip(mark)
     return bare.rstrip(" \t") if bare.endswith((" ", "\t")) else text
 
 
 def cut_sections(path: str, lines: TextLines, outline: Outline) -> Iterator[ChunkDraft]:
-    """One piece for each section, more for a long one. A heading without text goes with the section after it."""
+    """One chunk for each section, several for a long one. A heading without text joins the next section."""
     headings = outline.headings
     document = outline.title or next((heading.text for heading in headings if heading.level == 1 and heading.text), "")
     document = document or posixpath.splitext(posixpath.basename(path))[0]
     trail: list[Heading] = []
-    waiting: int | None = None
+    pending: int | None = None
     sections = [Heading(0, "", outline.body, outline.body), *headings]
     for number, heading in enumerate(sections):
         stop = sections[number + 1].first if number + 1 < len(sections) else len(lines.items)
@@ -59,10 +59,10 @@ def cut_sections(path: str, lines: TextLines, outline: Outline) -> Iterator[Chun
             trail.append(heading)
         start, end = lines.trim(heading.stop, stop)
         if start == end and number + 1 < len(sections):
-            waiting = heading.first if waiting is None else waiting
+            pending = heading.first if pending is None else pending
             continue
-        first, stop = lines.trim(heading.first if waiting is None else waiting, stop)
-        waiting = None
+        first, stop = lines.trim(heading.first if pending is None else pending, stop)
+        pending = None
         names = [document, *(above.text for above in trail)]
         if len(names) > 1 and names[0] == names[1]:
             del names[0]

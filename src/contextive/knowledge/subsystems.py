@@ -1,12 +1,11 @@
-"""Subsystems: read from a catalog file, or inferred from where code stands.
+"""Subsystems, read from a catalog file or inferred from the directories of the code.
 
-A catalog is a JSON object from names to facts. A catalog that cannot be read, or one entry of it, costs a warning and nothing
-else. Where there is no catalog, the directories of the code speak: below a package (a *source prefix*) every directory is a
-subsystem, and a file directly in the package belongs to a subsystem with the package's name.
+A catalog is a JSON object that maps names to descriptions. A catalog or an entry that cannot be read only causes a
+warning. Without a catalog the directories decide: below a package (a *source prefix*) every directory is a subsystem,
+and a file directly in the package belongs to a subsystem with the name of the package.
 
-Source prefixes are the packages that pyproject.toml names and the directories below `src`; in a project that has none of
-these, its top-level packages and every other top-level directory that holds code, apart from those for documents, tests, examples
-and tools.
+Source prefixes are the packages named in pyproject.toml and the directories below `src`. A project with neither uses
+all top-level directories with code, except those for documents, tests, examples and tools.
 """
 
 from __future__ import annotations
@@ -23,10 +22,10 @@ from contextive.knowledge.classification import DOC_FOLDERS, TEST_FOLDERS, artif
 from contextive.toml.reader import read_toml
 
 CATALOG_PATHS: Final = (".metadata/subsystems.json", "docs/subsystems.json")
-"""Where a catalog is looked for; the first one that exists counts."""
+"""Where a catalog may be; the first file that exists is used."""
 Criticality = str | float | int
 _MAX_SUBSYSTEMS = 2_000
-_MAX_WORDS = 200
+_MAX_ITEMS = 200
 _MAX_TEXT = 2_000
 _NOT_SUBSYSTEM_FOLDERS: Final = TEST_FOLDERS | {"_generated", "__pycache__"}
 _NOT_SOURCE_FOLDERS: Final = (
@@ -54,7 +53,7 @@ class Subsystem:
     tags: tuple[str, ...] = ()
     labels: tuple[str, ...] = ()
     patterns: tuple[str, ...] = ()
-    """Beginnings of paths, or globs in which a star crosses directories."""
+    """Prefixes of paths, or globs whose stars also match slashes."""
     depends_on: tuple[str, ...] = ()
 
     def matches(self, path: str) -> bool:
@@ -63,7 +62,7 @@ class Subsystem:
 
 @dataclass(frozen=True)
 class SubsystemCatalog:
-    """The subsystems that a project names, in the order in which it names them."""
+    """The subsystems in the catalog of a project, in its order."""
 
     subsystems: tuple[Subsystem, ...] = ()
     warnings: tuple[str, ...] = field(default=(), compare=False)
@@ -73,11 +72,11 @@ class SubsystemCatalog:
         return {subsystem.name.casefold(): subsystem for subsystem in self.subsystems}
 
     def find(self, name: str | None) -> Subsystem | None:
-        """The subsystem of a name, without regard to case."""
+        """The subsystem with a name, case-insensitively."""
         return self._by_name.get(name.casefold()) if name else None
 
     def find_by_path(self, path: str) -> Subsystem | None:
-        """The first subsystem one of whose patterns is the beginning of a path, or matches it."""
+        """The first subsystem with a pattern that matches a path."""
         return next((subsystem for subsystem in self.subsystems if subsystem.matches(path)), None)
 
 
@@ -90,7 +89,7 @@ NO_CATALOG: Final = SubsystemCatalog()
 def assign_subsystem(
     path: str, catalog: SubsystemCatalog, prefixes: Iterable[str], named: str | None = None
 ) -> str | None:
-    """The subsystem of a file: the one that it names, one of the catalog, or one inferred from its path."""
+    """The subsystem of a file: the one it names, one from the catalog, or one inferred from its path."""
     if named:
         known = catalog.find(named)
         return known.name if known else named
@@ -102,11 +101,11 @@ def assign_subsystem(
 
 
 def infer_subsystem(path: str, prefixes: Iterable[str]) -> str | None:
-    """The directory below the longest source prefix, as it is written; in the package itself, the package's name."""
-    fitting = [prefix for prefix in prefixes if path.startswith(f"{prefix}/")]
-    if not fitting:
+    """The directory below the longest source prefix; for a file directly in the package, the name of the package."""
+    matching = [prefix for prefix in prefixes if path.startswith(f"{prefix}/")]
+    if not matching:
         return None
-    prefix = max(fitting, key=len)
+    prefix = max(matching, key=len)
     below = path[len(prefix) + 1 :].split("/")
     if len(below) > 1 and below[0].lower() not in _NOT_SUBSYSTEM_FOLDERS:
         return below[0]
@@ -114,7 +113,7 @@ def infer_subsystem(path: str, prefixes: Iterable[str]) -> str | None:
 
 
 def source_prefixes(paths: Iterable[str], pyproject: str | None = None) -> tuple[str, ...]:
-    """The directories that hold a project's packages, from the paths of its files and the text of its pyproject.toml."""
+    """The directories of a project's packages, from the paths of its files and the text of its pyproject.toml."""
     folders: set[str] = set()
     packages: set[str] = set()
     for path in paths:
@@ -137,55 +136,55 @@ def _may_be_prefix(folder: str) -> bool:
 ##= docs/spec/knowledge.md#file-metadata
 ##% A catalog that cannot be read MUST cause a warning, not a failure.
 def parse_catalog(text: str, path: str) -> SubsystemCatalog:
-    """The catalog in a text. Whatever is wrong in it becomes a warning."""
+    """Parse a catalog. Anything wrong in it becomes a warning."""
     try:
         data = json.loads(text.removeprefix("\ufeff"))
     except (ValueError, RecursionError):
-        return SubsystemCatalog(warnings=(f"{path} is not valid JSON, so it names no subsystems.",))
+        return SubsystemCatalog(warnings=(f"{path} is not valid JSON, so it is ignored.",))
     if not isinstance(data, dict):
-        return SubsystemCatalog(warnings=(f"{path} does not hold an object from names to subsystems.",))
+        return SubsystemCatalog(warnings=(f"{path} is not a JSON object that maps names to subsystems.",))
     warnings: list[str] = []
     found: dict[str, Subsystem] = {}
-    for name, facts in list(data.items())[:_MAX_SUBSYSTEMS]:
+    for name, entry in list(data.items())[:_MAX_SUBSYSTEMS]:
         clean = _one_line(name)
-        if not clean or not isinstance(facts, dict):
-            warnings.append(f"{path}: {clean or 'a name without letters'} is not described by an object.")
+        if not clean or not isinstance(entry, dict):
+            warnings.append(f"{path}: {clean or 'a name without letters'} is not a JSON object.")
         elif clean.casefold() in found:
-            warnings.append(f"{path}: {clean} is there twice; the first entry counts.")
+            warnings.append(f"{path}: {clean} appears twice; the first entry is used.")
         else:
-            found[clean.casefold()] = _subsystem(clean, facts, path, warnings)
+            found[clean.casefold()] = _subsystem(clean, entry, path, warnings)
     if len(data) > _MAX_SUBSYSTEMS:
-        warnings.append(f"{path} has more than {_MAX_SUBSYSTEMS} subsystems; the rest is left out.")
+        warnings.append(f"{path} has more than {_MAX_SUBSYSTEMS} subsystems; the rest are ignored.")
     return SubsystemCatalog(tuple(found.values()), tuple(warnings))
 
 
-def _subsystem(name: str, facts: Mapping[str, Any], path: str, warnings: list[str]) -> Subsystem:
-    def words(*keys: str) -> tuple[str, ...]:
-        key = next((key for key in keys if facts.get(key) is not None), keys[0])
-        value = facts.get(key, [])
+def _subsystem(name: str, entry: Mapping[str, Any], path: str, warnings: list[str]) -> Subsystem:
+    def strings(*keys: str) -> tuple[str, ...]:
+        key = next((key for key in keys if entry.get(key) is not None), keys[0])
+        value = entry.get(key, [])
         items = [value] if isinstance(value, str) else value
         if not isinstance(items, list) or not all(isinstance(item, str) for item in items):
-            warnings.append(f"{path}: {key} of {name} is not a list of texts.")
+            warnings.append(f"{path}: {key} of {name} is not a list of strings.")
             return ()
-        return tuple(dict.fromkeys(line for item in items[:_MAX_WORDS] if (line := _one_line(item))))
+        return tuple(dict.fromkeys(line for item in items[:_MAX_ITEMS] if (line := _one_line(item))))
 
-    def text(key: str) -> str | None:
-        value = facts.get(key)
+    def string(key: str) -> str | None:
+        value = entry.get(key)
         if value is not None and not isinstance(value, str):
-            warnings.append(f"{path}: {key} of {name} is not a text.")
+            warnings.append(f"{path}: {key} of {name} is not a string.")
             return None
         return _one_line(value) or None if value else None
 
     return Subsystem(
         name=name,
-        description=text("description"),
-        criticality=_criticality(facts.get("criticality"), name, path, warnings),
-        owner=", ".join(words("owner", "owners")) or None,
-        domain=text("domain"),
-        tags=words("tags"),
-        labels=words("labels"),
-        patterns=words("paths", "includes"),
-        depends_on=words("dependencies", "depends_on", "depends_on_subsystems"),
+        description=string("description"),
+        criticality=_criticality(entry.get("criticality"), name, path, warnings),
+        owner=", ".join(strings("owner", "owners")) or None,
+        domain=string("domain"),
+        tags=strings("tags"),
+        labels=strings("labels"),
+        patterns=strings("paths", "includes"),
+        depends_on=strings("dependencies", "depends_on", "depends_on_subsystems"),
     )
 
 
@@ -210,7 +209,7 @@ def _matches(pattern: str, path: str) -> bool:
     if any(character in pattern for character in "*?["):
         return fnmatchcase(path, pattern)
     following = path[len(pattern) : len(pattern) + 1]
-    # `docs/ingest` begins `docs/ingest/x.md` and `docs/ingest-plan.md`, not `docs/ingestion.md`.
+    # `docs/ingest` matches `docs/ingest/x.md` and `docs/ingest-plan.md`, but not `docs/ingestion.md`.
     return path.startswith(pattern) and (pattern.endswith("/") or not (following.isalnum() or following == "_"))
 
 
@@ -219,7 +218,7 @@ def _is_above(name: str, packages: set[str]) -> bool:
 
 
 def _packages(pyproject: str | None) -> Iterator[str]:
-    """The directories of packages that a pyproject.toml names, in the ways of the usual build tools."""
+    """The package directories that the settings of common build tools name in a pyproject.toml."""
     try:
         data: Mapping[str, Any] = read_toml(pyproject) if pyproject else {}
     except ParseError:
@@ -248,7 +247,7 @@ def _at(data: Any, *keys: str) -> Any:
 
 
 def _list(value: Any) -> list[Any]:
-    return value[:_MAX_WORDS] if isinstance(value, list) else []
+    return value[:_MAX_ITEMS] if isinstance(value, list) else []
 
 
 def _folder(*parts: Any) -> str:

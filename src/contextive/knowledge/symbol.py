@@ -1,4 +1,4 @@
-"""Names that code declares, and names that it uses."""
+"""Names that code declares and names that it uses."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ ReferenceKind = Literal["import", "call", "mention", "link"]
 
 @dataclass(frozen=True, slots=True)
 class Symbol:
-    """A declared name. Its id is `<path>::<qualified name>`, with `#2`, `#3` behind a name that is declared again."""
+    """A declared name. Its id is `<path>::<qualified name>`, with `#2`, `#3` for repeated declarations."""
 
     id: str
     name: str
@@ -25,11 +25,11 @@ class Symbol:
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A name that a file uses and that may be declared in another one. `kind` says how it is used."""
+    """A name that a file uses and that may be declared in another file. `kind` says how it is used."""
 
     kind: ReferenceKind
     name: str
-    """Dotted name or module of an import or call; token of a mention in a test; path or target of a link."""
+    """The dotted name or module of an import or call, the token of a mention in a test, or the target of a link."""
     line: int
     source: str | None = None
-    """Id of the symbol in whose lines the reference stands, where there is one."""
+    """The id of the symbol that contains the reference, if any."""

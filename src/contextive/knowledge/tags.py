@@ -1,4 +1,4 @@
-"""Words in a text that say what it is about: messages between systems, telemetry, and tags that people gave."""
+"""Tags of a text: integration messages, telemetry channels, and tags assigned by people."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def find_telemetry(text: str) -> tuple[str, ...]:
 
 
 def tags_of(text: str, given: Iterable[str] = (), subsystem: Subsystem | None = None) -> tuple[str, ...]:
-    """The tags of a text: what stands in it, what its file's head gives, and what its subsystem has; sorted, each once."""
+    """The sorted tags of a text: names found in it, the given tags of its file, and those of its subsystem."""
     found = {*find_messages(text), *find_telemetry(text), *given}
     if subsystem is not None:
         found.update(subsystem.tags, subsystem.labels)

@@ -1,8 +1,9 @@
-"""Words of text and code, as the lexical index and its queries see them.
+"""Split text and code into the tokens of the lexical index and its queries.
 
-Documents and queries go through the same rules, and no store splits text by its own: so every store gives the same answers.
-An identifier is kept whole and taken apart: `gatherAll` becomes `gatherall`, `gather` and (were it no stop word) `all`;
-`src/a/b.py` becomes itself, `src`, `a`, `b.py`, `b` and `py`. Digits stay with their letters: `s2n` is one word.
+Documents and queries follow the same rules, and stores never tokenise by themselves, so every store returns the same
+results. An identifier is kept whole and also split: `gatherAll` becomes `gatherall`, `gather` and (if it were not a
+stop word) `all`; `src/a/b.py` becomes itself, `src`, `a`, `b.py`, `b` and `py`. Digits stay with their letters: `s2n`
+is one word.
 """
 
 from __future__ import annotations
@@ -19,21 +20,20 @@ import Stemmer  # type: ignore[import-not-found]
 MAX_TOKEN_LENGTH: Final = 64
 MAX_COMPOUND_PARTS: Final = 16
 CACHE_LIMIT: Final = 100_000
-"""How many pieces of text are remembered before the memo starts over: some 30 MB at most."""
+"""The limit of cached pieces of text, about 30 MB at most. The cache is emptied when it is full."""
 _CACHED_WORDS: Final = 16_384
 
 _STOP_WORDS_TEXT = """
-    a about after again all also am an and any are as at be because been before being both but by can cannot could did do
-    does doing done for from further had has have having he her here hers him his how i if in into is it its itself just
-    let may me might more most must my no nor not of off on once only or other our ours out over own same she should so
-    some such than that the their theirs them then there these they this those through to too under until up us very was
-    we were what when where which while who whom whose why will with would you your yours
-    self cls
+    a about after again all also am an and any are as at be because been before being both but by can cannot could did
+    do does doing done for from further had has have having he her here hers him his how i if in into is it its itself
+    just let may me might more most must my no nor not of off on once only or other our ours out over own same she
+    should so some such than that the their theirs them then there these they this those through to too under until up
+    us very was we were what when where which while who whom whose why will with would you your yours self cls
 """
 STOP_WORDS: Final = frozenset(_STOP_WORDS_TEXT.split())
-"""Words that say nothing about what a text is on. `self` and `cls` are the articles of Python."""
+"""Words that say nothing about the topic of a text. `self` and `cls` are the articles of Python."""
 
-# Marks of Indic and Thai scripts belong to the word, though `\w` leaves them out.
+# Marks of Indic and Thai scripts belong to the word, though `\w` does not match them.
 _LETTER = "\\w\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0900-\u0963\u0966-\u0dff\u0e00-\u0e7f"
 _RAW_WORD = re.compile(f"[{_LETTER}]+(?:(?:[-./]|::)[{_LETTER}]+)*")
 _BLANKS = {code: " " for code in range(128) if not (chr(code).isalnum() or chr(code) in "-./:_")}
@@ -49,17 +49,17 @@ _OWNER = re.compile(r"(?:self|cls|this)\.")
 
 
 class _WordTokens(NamedTuple):
-    """What one raw word comes to."""
+    """The tokens of one raw word."""
 
     tokens: tuple[str, ...]
     """Everything but stop words."""
     stop_words: tuple[str, ...]
     wholes: tuple[str, ...]
-    """Those tokens that are a whole identifier of several parts, or hold letters and digits."""
+    """The tokens that are a whole identifier of several parts, or mix letters and digits."""
 
 
 class _TokenCache(dict[str, tuple[str, ...]]):
-    """The tokens of every piece of text that was seen of late: looking one up costs no call of Python."""
+    """The tokens of recently seen pieces of text. A lookup of a cached piece makes no Python call."""
 
     def __missing__(self, piece: str) -> tuple[str, ...]:
         if piece.isalnum():
@@ -83,41 +83,41 @@ _tokens_of: Final = _token_cache.__getitem__
 ##= docs/spec/knowledge.md#ranking
 ##% An identifier MUST be found as a whole and by its words, in any naming style.
 def tokenise(text: str) -> list[str]:
-    """The tokens of a document in their order, once for each occurrence; stop words are left out."""
+    """The tokens of a document in order, with repetitions, without stop words."""
     return list(chain.from_iterable(map(_tokens_of, _pieces(text))))
 
 
 def tokenise_joined(text: str) -> str:
-    """The same with a space between each two: no token holds one."""
+    """The tokens of a document, joined by spaces. No token contains a space."""
     return " ".join(chain.from_iterable(map(_tokens_of, _pieces(text))))
 
 
 def terms_by_line(lines: Sequence[str], terms: Collection[str]) -> list[frozenset[str]]:
-    """Which of the terms each line holds."""
+    """The terms that each line contains."""
     wanted = frozenset(terms)
     return [wanted.intersection(chain.from_iterable(map(_tokens_of, _pieces(line)))) for line in lines]
 
 
 def query_terms(text: str) -> tuple[str, ...]:
-    """The distinct tokens of a query in their order. Stop words are left out, unless there is nothing else."""
+    """The distinct tokens of a query in order. Stop words are left out unless there is nothing else."""
     found = [_split_raw_word(raw) for raw in _raw_words(text)]
     terms = dict.fromkeys(token for words in found for token in words.tokens)
     return tuple(terms or dict.fromkeys(token for words in found for token in words.stop_words))
 
 
 def query_identifiers(text: str) -> tuple[str, ...]:
-    """The distinct code names of a query in lower case: what is written with `_`, `.`, `/`, `-`, inner capitals or digits."""
+    """The distinct identifiers of a query in lower case: words with `_`, `.`, `/`, `-`, inner capitals or digits."""
     return tuple(dict.fromkeys(whole for raw in _raw_words(text) for whole in _split_raw_word(raw).wholes))
 
 
 def unstemmed_words(text: str) -> tuple[str, ...]:
-    """The distinct words of a query that a stem stands for: `gatherall` may be meant as the whole of `gatherAll`."""
+    """The distinct words of a query that stemming changes: `gatherall` may stand for the identifier `gatherAll`."""
     words = dict.fromkeys(raw.lower() for raw in _raw_words(text) if raw.isascii() and raw.isalpha())
     return tuple(word for word in words if word not in STOP_WORDS and _stem(word) != word)
 
 
 def _pieces(text: str) -> list[str]:
-    """The text in pieces that no raw word reaches across. In ASCII they hold a mark or two more, which costs far less."""
+    """The text in pieces that no raw word crosses. ASCII uses a fast split, whose pieces may have extra punctuation."""
     return text.translate(_BLANKS).split() if text.isascii() else _raw_words(text)
 
 
@@ -136,7 +136,7 @@ def _split_raw_word(raw: str) -> _WordTokens:
 
 
 def _split(word: str, tokens: list[str], stop_words: list[str], wholes: list[str]) -> None:
-    """Add an identifier as a whole and then its parts, from the widest separator to the narrowest."""
+    """Add an identifier as a whole, then its parts, from the widest separator to the narrowest."""
     for separator in _SEPARATORS:
         if separator not in word:
             continue
@@ -150,7 +150,7 @@ def _split(word: str, tokens: list[str], stop_words: list[str], wholes: list[str
             for part in parts:
                 _split(part, tokens, stop_words, wholes)
         return
-    # Identifiers are many and mostly new; the words that they are made of come again and again.
+    # Most identifiers are new, but the words they are made of repeat, so only words are cached.
     simple = _split_simple_word(word)
     tokens += simple.tokens
     stop_words += simple.stop_words
@@ -159,7 +159,7 @@ def _split(word: str, tokens: list[str], stop_words: list[str], wholes: list[str
 
 @lru_cache(maxsize=_CACHED_WORDS)
 def _split_simple_word(word: str) -> _WordTokens:
-    """What a word without separators comes to."""
+    """The tokens of a word without separators."""
     tokens: list[str] = []
     stop_words: list[str] = []
     wholes: list[str] = []
@@ -179,7 +179,7 @@ def _split_simple_word(word: str) -> _WordTokens:
 
 
 def _split_scripts(word: str, tokens: list[str], stop_words: list[str]) -> None:
-    """Words of other scripts. Where a script sets no spaces, every two neighbours make a token."""
+    """Add the tokens of a non-ASCII word. In scripts without spaces, every two adjacent characters are a token."""
     for run in _CJK_RUN.split(word):
         if not run:
             continue
@@ -202,6 +202,6 @@ def _add_word(word: str, tokens: list[str], stop_words: list[str]) -> None:
 
 @lru_cache(maxsize=CACHE_LIMIT)
 def _stem(word: str) -> str:
-    # A stemmer works inside itself, so threads must not share one; making one costs less than a microsecond.
+    # A stemmer has state, so threads must not share one. Creating one takes less than a microsecond.
     stem: str = Stemmer.Stemmer("english", 0).stemWord(word)
     return stem

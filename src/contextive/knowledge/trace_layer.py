@@ -1,4 +1,4 @@
-"""Requirements as a part of the graph and of search: what the traceability engine knows, as nodes, edges and chunks."""
+"""Specifications, requirements and citations as nodes, edges and chunks."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ _RELATIONS: Final[dict[CitationType, EdgeType]] = {
     CitationType.EXCEPTION: "CITES",
     CitationType.TEST: "TESTS",
 }
-"""What a citation of each type says in the graph. A todo is a promise and connects nothing."""
+"""The edge for each type of citation. A todo has no edge."""
 _MAX_LINES_BELOW = 2
-"""Lines below a comment at which a declaration still counts as the one that it speaks of."""
+"""A declaration at most this number of lines below a comment still belongs to it."""
 
 
 ##= docs/spec/knowledge.md#nodes-and-edges
@@ -38,15 +38,15 @@ def trace_layer(
     artifacts: Mapping[str, str],
     symbols: Mapping[str, Sequence[Symbol]],
 ) -> Layer:
-    """Specifications, sections and requirements, and who cites and tests them.
+    """Specifications, sections and requirements, and edges from the code that cites and tests them.
 
-    `artifacts` maps paths to ids of nodes, `symbols` paths to what they declare. A citation counts for its file and for the
-    symbol that it stands in or right before.
+    `artifacts` maps paths to node ids, `symbols` maps paths to declared symbols. A citation counts for its file and
+    for the symbol around it or directly below it.
     """
     nodes: dict[str, Node] = {}
     edges: set[Edge] = set()
     for entry in catalog.specifications.values():
-        specification_node = Node("Specification", entry.id, _specification_facts(catalog, entry))
+        specification_node = Node("Specification", entry.id, _specification_properties(catalog, entry))
         nodes[specification_node.id] = specification_node
         for section in entry.specification.sections:
             section_node = _section_node(entry, section)
@@ -77,9 +77,9 @@ def trace_layer(
 ##= docs/spec/knowledge.md#chunks-and-symbols
 ##% Each requirement of a specification MUST be a separate chunk.
 def requirement_chunks(catalog: TraceCatalog, first_sequence: int = 0) -> dict[str, tuple[Chunk, ...]]:
-    """One chunk for each requirement, by the path of its specification in the project, or by its URL.
+    """One chunk for each requirement, by the path of its specification in the project or by its URL.
 
-    A text that stands in several sections of one specification is one requirement, and one chunk.
+    A text that appears in several sections of one specification is one requirement and one chunk.
     """
     found: dict[str, dict[str, Chunk]] = {}
     for requirement in catalog.requirements:
@@ -108,7 +108,7 @@ def _chunk(path: str, entry: SpecificationEntry, requirement: Requirement, seque
     )
 
 
-def _specification_facts(catalog: TraceCatalog, entry: SpecificationEntry) -> dict[str, str | None]:
+def _specification_properties(catalog: TraceCatalog, entry: SpecificationEntry) -> dict[str, str | None]:
     return {
         "id": entry.id,
         "name": entry.name,
@@ -119,8 +119,8 @@ def _specification_facts(catalog: TraceCatalog, entry: SpecificationEntry) -> di
 
 
 def _section_node(entry: SpecificationEntry, section: Section) -> Node:
-    facts = {"id": section.id, "title": section.title, "specification": entry.id}
-    return Node("Section", f"{entry.id}#{section.id or EMPTY_SECTION_ID}", facts)
+    properties = {"id": section.id, "title": section.title, "specification": entry.id}
+    return Node("Section", f"{entry.id}#{section.id or EMPTY_SECTION_ID}", properties)
 
 
 def _requirement_node(catalog: TraceCatalog, entry: SpecificationEntry, requirement: Requirement) -> Node:
@@ -140,7 +140,7 @@ def _requirement_node(catalog: TraceCatalog, entry: SpecificationEntry, requirem
 
 
 class _CitingNodes:
-    """Who says a citation: the file, and the symbol that the comment belongs to."""
+    """The nodes that a citation belongs to: its file, and the symbol that the comment is about."""
 
     def __init__(
         self, catalog: TraceCatalog, artifacts: Mapping[str, str], symbols: Mapping[str, Sequence[Symbol]]
@@ -160,10 +160,10 @@ class _CitingNodes:
 
 
 def symbol_at(symbols: Sequence[Symbol], line: int, end_line: int) -> Symbol | None:
-    """The symbol that a comment from `line` to `end_line` belongs to: the one declared right below, else the innermost around.
+    """The symbol that a comment belongs to: the one right below, else the innermost one around it.
 
-    What is declared below counts only inside the symbol around the comment: the last lines of one function do not speak of
-    the next.
+    A declaration below counts only inside the symbol around the comment: a comment at the end of one function does
+    not belong to the next.
     """
     around = [symbol for symbol in symbols if symbol.line_start <= line <= symbol.line_end]
     innermost = min(around, key=lambda symbol: (symbol.line_end - symbol.line_start, symbol.id), default=None)
@@ -177,7 +177,7 @@ def symbol_at(symbols: Sequence[Symbol], line: int, end_line: int) -> Symbol | N
 
 
 def _comment_block_ends(citations: Iterable[Citation]) -> dict[str, int]:
-    """The last line of each run of comments, by the id of each citation in it: several citations stand above one declaration."""
+    """The last line of each block of comments, by citation id. Several citations can be above one declaration."""
     by_file: dict[str, dict[int, Citation]] = {}
     for citation in citations:
         by_file.setdefault(citation.source, {})[citation.line] = citation

@@ -1,4 +1,4 @@
-"""Pieces of text without structure: windows that overlap, so that nothing is only seen torn apart."""
+"""Split text without structure into overlapping windows, so a passage cut by one window is whole in another."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import NamedTuple
 from contextive.knowledge.chunk import ChunkDraft
 from contextive.knowledge.lines import TextLines
 
-_SEARCH = 100
-"""Characters at the end of a window in which a space is looked for."""
+_SPACE_SEARCH = 100
+"""The number of characters at the end of a window that are searched for a space."""
 
 
 class Window(NamedTuple):
-    """How long a window is, and how much of it the next one repeats; in characters."""
+    """The length of a window, and how much of it the next one repeats, in characters."""
 
     size: int = 1_000
     overlap: int = 200
@@ -24,7 +24,7 @@ DEFAULT_WINDOW = Window()
 
 
 def cut_windows(lines: TextLines, title: str, window: Window = DEFAULT_WINDOW) -> Iterator[ChunkDraft]:
-    """Windows of whole lines over a text. A line that is longer than a window has windows of its own."""
+    """Windows of whole lines over a text. A line longer than a window is split into several."""
     first, stop = lines.trim(0, len(lines.items))
     starts = lines.starts
     while first < stop:
@@ -38,20 +38,20 @@ def cut_windows(lines: TextLines, title: str, window: Window = DEFAULT_WINDOW) -
             yield ChunkDraft("window", title, begin, end, lines.text(begin, end))
         if most >= stop:
             return
-        # The next window starts with the last lines of this one, but always further on than it did.
+        # The next window starts with the last lines of this one, but always at a later line.
         first = max(first + 1, min(bisect_left(starts, starts[most] - window.overlap), most))
         if lines.size(most, most + 1) > window.size:
             first = most
 
 
 def cut_line(lines: TextLines, line: int, title: str, window: Window = DEFAULT_WINDOW) -> Iterator[ChunkDraft]:
-    """Windows over one long line, cut at spaces where there are any."""
+    """Windows over one long line, cut at spaces if there are any."""
     text = lines.items[line].strip()
     start = 0
     while start < len(text):
         end = min(start + window.size, len(text))
         if end < len(text):
-            space = text.rfind(" ", max(start + 1, end - _SEARCH), end)
+            space = text.rfind(" ", max(start + 1, end - _SPACE_SEARCH), end)
             end = space if space != -1 else end
         if piece := text[start:end].strip():
             yield ChunkDraft("window", title, line, line + 1, piece)

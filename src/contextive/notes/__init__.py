@@ -1,1 +1,1 @@
-"""Notes, their slugs, the links between them, and what can be asked of them. Text in, values out."""
+"""Notes, their slugs and links, and search in them. Text in, values out."""

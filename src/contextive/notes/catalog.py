@@ -1,4 +1,4 @@
-"""All notes at one moment: found by their names, and connected by their links."""
+"""All notes at one point in time, found by name and connected by links."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from contextive.notes.slug import link_key, slugify
 from contextive.notes.wikilink import NoteLink
 
 MAX_LOCAL_NODES = 1000
-_SHORTEST_IDENTIFIER = 8
-"""Digits that a link to a requirement has at least."""
+_MIN_IDENTIFIER_DIGITS = 8
+"""The minimum of digits in a link to a requirement."""
 _ENDINGS = (".md", ".markdown")
 _PATH = attrgetter("path")
-_IS_SLUG = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
+_SLUG = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 
 
 @dataclass(frozen=True, slots=True)
 class NoteProblem:
-    """What is wrong with a note's file, in words for its author."""
+    """A problem in the file of a note, described for its author."""
 
     path: str
     message: str
@@ -31,7 +31,7 @@ class NoteProblem:
 
 @dataclass(frozen=True, slots=True)
 class GraphNode:
-    """A note in the graph, with how many others it is connected to in the whole of it."""
+    """A note in the graph, with the number of its connections in the whole graph."""
 
     note: Note
     connections: int
@@ -39,7 +39,7 @@ class GraphNode:
 
 @dataclass(frozen=True, slots=True)
 class LocalGraph:
-    """A note, its neighbours, and all edges among them. `omitted` neighbours did not fit."""
+    """A note, its neighbours, and all edges among them. `omitted` is the number of neighbours left out."""
 
     nodes: tuple[GraphNode, ...]
     edges: tuple[tuple[str, str], ...]
@@ -50,18 +50,18 @@ class LocalGraph:
 ##% An edge MUST have `source` and `target`, and there is at most one edge between two notes.
 @dataclass(frozen=True, slots=True)
 class _Graph:
-    """One edge for each pair of connected notes, in the direction of the older note that links."""
+    """One edge for each pair of connected notes. If both link, it starts at the older note."""
 
     edges: list[tuple[int, int]]
     edges_of: list[list[int]]
-    """For each note the numbers of its edges."""
+    """For each note, the indexes of its edges."""
 
 
 class NoteCatalog:
-    """Notes in note order: oldest first, by path where that is equal. Slugs are unique; who lost one is a problem."""
+    """Notes in note order: oldest first, then by path. Slugs are unique; a conflict is reported as a problem."""
 
     def __init__(self, notes: Iterable[Note], previous: NoteCatalog | None = None) -> None:
-        """`previous` is an earlier state of the same notes; what was made for it and still holds is taken over."""
+        """`previous` is an earlier catalog of the same notes. Its results are reused where they are still valid."""
         self._previous_index: SearchIndex | None = (
             (previous._index or previous._previous_index) if previous is not None else None
         )
@@ -78,18 +78,18 @@ class NoteCatalog:
     ##% Pages MUST be listed by creation time, newest first.
     @cached_property
     def newest_first(self) -> list[Note]:
-        """The notes by creation, newest first, by path where that is equal."""
+        """The notes by creation time, newest first, then by path."""
         return sorted(self.notes, key=lambda note: (-(note.created or 0.0), note.path))
 
     @property
     def index(self) -> SearchIndex:
-        """For finding notes by what is written in them, newest first."""
+        """The full-text index of the notes, newest first."""
         if self._index is None:
             self._index, self._previous_index = SearchIndex(self.newest_first, self._previous_index), None
         return self._index
 
     def get(self, slug: str) -> Note | None:
-        """The note with exactly that slug."""
+        """The note with exactly this slug."""
         number = self._numbers.get(slug)
         return None if number is None else self.notes[number]
 
@@ -97,12 +97,12 @@ class NoteCatalog:
     ##% The text `[[target]]` outside code MUST be a link to the note whose slug, title, alias, file name or path is
     ##% the target.
     def find(self, name: str) -> Note | None:
-        """The note that a name means: its slug, else its title, an alias, its file's name or its path."""
+        """The note with a name: its slug, or else its title, an alias, its file name or its path."""
         number = self._find(name)
         return None if number is None else self.notes[number]
 
     def find_link(self, link: NoteLink) -> Note | None:
-        """The note that a link leads to."""
+        """The note that a link points to."""
         number = self._target(link)
         return None if number is None else self.notes[number]
 
@@ -112,11 +112,11 @@ class NoteCatalog:
     ##= docs/spec/notes.md#links
     ##% A target that matches no note MUST be listed among the outlinks as written.
     def outlinks(self, note: Note) -> list[str]:
-        """Where a note's links lead, each once in first-seen order: slugs of notes, else the target as it is written."""
+        """The distinct targets of a note's links, in order: slugs of notes, or else the target as written."""
         found: dict[str, str] = {}
         for link in note.links:
             if link.kind == "note" and not link.target:
-                continue  # a heading of the note itself
+                continue  # a link to a heading of the same note
             target = self.find_link(link) if link.kind == "note" else None
             written = target.slug if target else link.target_text
             found.setdefault(link_key(written), written)
@@ -133,12 +133,12 @@ class NoteCatalog:
         return [self.notes[number] for number in self._sources[self._numbers[note.slug]]]
 
     def targets(self, note: Note) -> list[Note]:
-        """The other notes that a note links to, in first-seen order."""
+        """The other notes that a note links to, in order of first appearance."""
         return [self.notes[number] for number in self._targets[self._numbers[note.slug]]]
 
     def about_requirement(self, identifier: str) -> list[Note]:
-        """The notes that link to a requirement, by its whole identifier or by the first digits of it, in note order."""
-        links = self._by_requirement.get(identifier[:_SHORTEST_IDENTIFIER].lower(), ())
+        """The notes that link to a requirement by its identifier or a prefix of it, in note order."""
+        links = self._by_requirement.get(identifier[:_MIN_IDENTIFIER_DIGITS].lower(), ())
         found = dict.fromkeys(number for number, target in links if identifier.lower().startswith(target))
         return [self.notes[number] for number in found]
 
@@ -150,18 +150,18 @@ class NoteCatalog:
         """The note, its neighbours and all edges among them, in note order."""
         graph, center = self._graph, self._numbers[note.slug]
         neighbours = sorted({end for number in graph.edges_of[center] for end in graph.edges[number]} - {center})
-        shown = sorted({center, *neighbours[: max_nodes - 1]})
-        members = frozenset(shown)
+        included = sorted({center, *neighbours[: max_nodes - 1]})
+        members = frozenset(included)
         inside = {
             number
-            for member in shown
+            for member in included
             for number in graph.edges_of[member]
             if graph.edges[number][0] in members and graph.edges[number][1] in members
         }
         return LocalGraph(
-            tuple(GraphNode(self.notes[number], len(graph.edges_of[number])) for number in shown),
+            tuple(GraphNode(self.notes[number], len(graph.edges_of[number])) for number in included),
             tuple((self.notes[graph.edges[e][0]].slug, self.notes[graph.edges[e][1]].slug) for e in sorted(inside)),
-            len(neighbours) + 1 - len(shown),
+            len(neighbours) + 1 - len(included),
         )
 
     ##= docs/spec/notes.md#slugs
@@ -169,53 +169,55 @@ class NoteCatalog:
     ##= docs/spec/notes.md#slugs
     ##% If two notes have the same slug, the first by path MUST keep it, and the other one is reported.
     def _with_unique_slugs(self, notes: Iterable[Note]) -> list[Note]:
-        """The notes with one slug each. The first by path keeps it; another gets one from its whole path."""
+        """The notes with unique slugs. The first by path keeps its slug; the others get one from their whole path."""
         notes = list(notes)
-        faulty = sorted((note for note in notes if note.problem), key=_PATH)
-        problems = [NoteProblem(note.path, note.problem) for note in faulty if note.problem]
+        with_problems = sorted((note for note in notes if note.problem), key=_PATH)
+        problems = [NoteProblem(note.path, note.problem) for note in with_problems if note.problem]
         by_slug = {note.slug: note for note in notes}
-        late: list[Note] = []
+        duplicates: list[Note] = []
         if len(by_slug) < len(notes):
             by_slug = {}
-            late = [note for note in sorted(notes, key=_PATH) if by_slug.setdefault(note.slug, note) is not note]
-        for note in late:
-            keeper = by_slug[note.slug].path
+            duplicates = [note for note in sorted(notes, key=_PATH) if by_slug.setdefault(note.slug, note) is not note]
+        for note in duplicates:
+            owner = by_slug[note.slug].path
             slug = slugify(_without_ending(note.path).replace("/", " "))
             if not slug or slug in by_slug:
-                problems.append(NoteProblem(note.path, f"its slug {note.slug!r} is that of {keeper}; it is left out"))
+                problems.append(
+                    NoteProblem(note.path, f"the slug {note.slug!r} is used by {owner}; the note is left out")
+                )
                 continue
             problems.append(
-                NoteProblem(note.path, f"its slug {note.slug!r} is that of {keeper}; it is shown as {slug!r}")
+                NoteProblem(note.path, f"the slug {note.slug!r} is used by {owner}; the note is shown as {slug!r}")
             )
             by_slug[slug] = replace(note, slug=slug)
         self.problems = tuple(problems)
         return list(by_slug.values())
 
     def _has_same_names_as(self, previous: NoteCatalog) -> bool:
-        """Whether these are the notes of an earlier state, under the same names. Most are the very same objects."""
+        """Whether an earlier catalog has the same notes under the same names. Most are the same objects."""
         return len(self.notes) == len(previous.notes) and all(
             note is old or _names_of(note) == _names_of(old)
             for note, old in zip(self.notes, previous.notes, strict=True)
         )
 
     def _reuse_results_of(self, previous: NoteCatalog) -> None:
-        """Where every note is still called what it was, links that were not changed lead where they led."""
-        made = previous.__dict__
-        kept: list[str] = [name for name in ("_names", "_paths") if name in made]
-        if "_targets" in made:
+        """Reuse the resolved links of an earlier catalog. Links that did not change still have the same targets."""
+        cached = previous.__dict__
+        reusable: list[str] = [name for name in ("_names", "_paths") if name in cached]
+        if "_targets" in cached:
             pairs = list(zip(self.notes, previous.notes, strict=True))
             changed = [number for number, (note, old) in enumerate(pairs) if note.links != old.links]
-            self.__dict__ |= {name: made[name] for name in kept}
-            targets = list(made["_targets"])
+            self.__dict__ |= {name: cached[name] for name in reusable}
+            targets = list(cached["_targets"])
             for number in changed:
                 targets[number] = self._targets_of(number, {})
             self.__dict__["_targets"] = targets
-            kept = [name for name in ("_sources", "_graph") if name in made and not changed]
-        self.__dict__ |= {name: made[name] for name in kept}
+            reusable = [name for name in ("_sources", "_graph") if name in cached and not changed]
+        self.__dict__ |= {name: cached[name] for name in reusable}
 
     @cached_property
     def _names(self) -> dict[str, int]:
-        """Numbers by name. What is said first wins: slugs, then titles, then aliases, then names of files."""
+        """Indexes of notes by name. Slugs take precedence, then titles, aliases and file names."""
         names = dict(self._numbers)
         ordered = sorted(range(len(self.notes)), key=lambda number: self.notes[number].path)
         for number in ordered:
@@ -229,7 +231,7 @@ class NoteCatalog:
 
     @cached_property
     def _paths(self) -> dict[str, int]:
-        """Numbers by path without ending: the whole path, and what is left of it from each folder on."""
+        """Indexes of notes by path without suffix: the whole path, and its parts below each folder."""
         paths: dict[str, int] = {}
         ordered = sorted(
             range(len(self.notes)), key=lambda number: (self.notes[number].path.count("/"), self.notes[number].path)
@@ -243,18 +245,18 @@ class NoteCatalog:
 
     @cached_property
     def _by_requirement(self) -> dict[str, list[tuple[int, str]]]:
-        """Numbers of notes with the identifiers that they link to, by the first digits of these."""
+        """Indexes of notes with the requirement identifiers they link to, by the first digits of the identifier."""
         found: dict[str, list[tuple[int, str]]] = {}
         for number, note in enumerate(self.notes):
             for link in note.links:
                 if link.kind == "requirement":
                     target = link.target.lower()
-                    found.setdefault(target[:_SHORTEST_IDENTIFIER], []).append((number, target))
+                    found.setdefault(target[:_MIN_IDENTIFIER_DIGITS], []).append((number, target))
         return found
 
     def _find(self, name: str) -> int | None:
         wanted = link_key(name)
-        number = self._numbers.get(wanted)  # slugs come first among all names
+        number = self._numbers.get(wanted)  # slugs take precedence over all other names
         if number is None:
             number = self._names.get(wanted)
         if number is None and wanted.endswith(_ENDINGS):
@@ -262,7 +264,7 @@ class NoteCatalog:
             number = self._names.get(wanted)
         if number is None and "/" in wanted:
             number = self._paths.get(wanted.removeprefix("./").removeprefix("/"))
-        if number is None and not _IS_SLUG.fullmatch(wanted) and (slug := slugify(name)):
+        if number is None and not _SLUG.fullmatch(wanted) and (slug := slugify(name)):
             number = self._numbers.get(slug)
         return number
 
@@ -275,12 +277,12 @@ class NoteCatalog:
 
     @cached_property
     def _targets(self) -> list[list[int]]:
-        """For each note the numbers of the other notes that it links to, in first-seen order."""
+        """For each note, the indexes of the other notes that it links to, in order of first appearance."""
         seen: dict[tuple[str, str | None], int | None] = {}
         return [self._targets_of(number, seen) for number in range(len(self.notes))]
 
     def _targets_of(self, number: int, seen: dict[tuple[str, str | None], int | None]) -> list[int]:
-        """The targets of one note; `seen` remembers what a link leads to."""
+        """The targets of one note. `seen` caches the targets of links."""
         targets: dict[int, None] = {}
         for link in self.notes[number].links:
             if link.kind != "note":
@@ -327,5 +329,5 @@ def _without_ending(path: str) -> str:
 
 
 def problem_lines(problems: Sequence[NoteProblem]) -> list[str]:
-    """Problems as lines for a reader."""
+    """The problems as lines of text."""
     return [f"{problem.path}: {problem.message}" for problem in problems]

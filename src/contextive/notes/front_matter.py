@@ -1,4 +1,4 @@
-"""Front matter: the block of YAML or TOML with which a note may begin, read with limits and edited in place."""
+"""Front matter: the YAML or TOML block at the start of a note, read with limits and edited in place."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _NOT_PLAIN = frozenset({"null", "true", "false", "yes", "no", "on", "off", "y", 
 
 @dataclass(frozen=True, slots=True)
 class FrontMatter:
-    """What stands at the head of a text. `length` counts its characters, with the blank lines that follow."""
+    """The front matter of a text. `length` is its number of characters, including the blank lines after it."""
 
     values: Mapping[str, Any] = field(default_factory=dict)
     length: int = 0
@@ -45,14 +45,14 @@ class FrontMatter:
 ##= docs/spec/notes.md#front-matter
 ##% Front matter that cannot be parsed MUST NOT prevent its note from being shown.
 def parse_front_matter(text: str) -> FrontMatter:
-    """The front matter of a text; empty where there is none. What cannot be read is a problem, never an error."""
+    """The front matter of a text, or an empty one. Invalid front matter is reported in `problem`, never raised."""
     opening = _OPENING.match(text)
     if opening is None:
         return FrontMatter()
     is_toml = opening[1] == TOML_MARK
     closing = _closing_of(is_toml).search(text, opening.end(), opening.end() + _MAX_CHARACTERS)
     if closing is None:
-        return FrontMatter()  # a line across the page
+        return FrontMatter()  # a horizontal rule
     blank = _BLANK_LINES.match(text, closing.end())
     length = blank.end() if blank else closing.end()
     block = text[opening.end() : closing.start()]
@@ -61,16 +61,16 @@ def parse_front_matter(text: str) -> FrontMatter:
     simple = _simple_values(block)
     if simple is not None:
         return FrontMatter(simple, length)
-    from contextive.config.yaml_text import parse_yaml  # most notes do without it
+    from contextive.config.yaml_text import parse_yaml  # most notes do not need it
 
     try:
         values, _ = parse_yaml(block)
     except ParseError as error:
-        return FrontMatter({}, length, f"its front matter cannot be read: {error}")
+        return FrontMatter({}, length, f"the front matter cannot be read: {error}")
     if values is None:
         return FrontMatter({}, length)
     if not isinstance(values, dict):
-        return FrontMatter({}, length, "its front matter is not a list of keys and values")
+        return FrontMatter({}, length, "the front matter is not a mapping of keys to values")
     return FrontMatter(values, length)
 
 
@@ -84,11 +84,11 @@ def _read_toml(block: str, length: int) -> FrontMatter:
     try:
         return FrontMatter(read_toml(block), length, is_toml=True)
     except ParseError as error:
-        return FrontMatter({}, length, f"its front matter cannot be read: {error}", is_toml=True)
+        return FrontMatter({}, length, f"the front matter cannot be read: {error}", is_toml=True)
 
 
 def _simple_values(block: str) -> dict[str, Any] | None:
-    """The values of a block of plain words, times and lists of words, for which no YAML parser is needed; else None."""
+    """The values of a block with only plain words, times and lists, which needs no YAML parser; otherwise None."""
     values: dict[str, Any] = {}
     items: list[Any] | None = None
     indent = ""
@@ -116,7 +116,7 @@ def _simple_values(block: str) -> dict[str, Any] | None:
 
 
 def text_value(values: Mapping[str, Any], key: str) -> str:
-    """A value as one line of text without control characters; empty where there is none."""
+    """A value as one line of text without control characters, or an empty string."""
     value = values.get(key)
     if value is None or isinstance(value, dict | list):
         return ""
@@ -127,7 +127,7 @@ def text_value(values: Mapping[str, Any], key: str) -> str:
 
 
 def text_values(values: Mapping[str, Any], key: str) -> tuple[str, ...]:
-    """A value as texts: a list, or words with commas between them. Each once, in order."""
+    """A value as distinct strings, in order: a list, or words separated by commas."""
     value = values.get(key)
     if value is None:
         return ()
@@ -137,7 +137,7 @@ def text_values(values: Mapping[str, Any], key: str) -> tuple[str, ...]:
 
 
 def time_value(values: Mapping[str, Any], key: str) -> float | None:
-    """A time in ISO 8601 as seconds since the epoch; without a zone it is UTC."""
+    """An ISO 8601 time as seconds since the epoch. Without a time zone it is UTC."""
     if values.get(key) is None:
         return None
     try:
@@ -148,10 +148,10 @@ def time_value(values: Mapping[str, Any], key: str) -> float | None:
 
 
 def write_values(head: str, values: Mapping[str, str | Sequence[str]]) -> str:
-    """The head of a text with these keys set. All other lines, and the quotes around a value, stay as they are."""
+    """The front matter `head` with these keys set. Other lines and the quotes around a value do not change."""
     before = parse_front_matter(head)
     if before.problem:
-        raise InvalidRequest(f"The note cannot be changed: {before.problem}.", hint="Mend its front matter first.")
+        raise InvalidRequest(f"The note cannot be changed: {before.problem}.", hint="Fix the front matter first.")
     written = _with_toml_values(head, values) if before.is_toml else _with_yaml_values(head, values)
     after = parse_front_matter(written)
     wanted = {key: tuple(value) if not isinstance(value, str) else value for key, value in values.items()}
@@ -160,8 +160,8 @@ def write_values(head: str, values: Mapping[str, str | Sequence[str]]) -> str:
     kept = {key: value for key, value in before.values.items() if key not in values}
     if found != wanted or kept != {key: value for key, value in after.values.items() if key not in values}:
         raise InvalidRequest(
-            "The note's front matter has a form that cannot be edited.",
-            hint="Write one key a line, as `key: value`.",
+            "The front matter of the note cannot be edited in its current form.",
+            hint="Write one key per line, as `key: value`.",
         )
     return written
 
@@ -177,7 +177,7 @@ def _with_toml_values(head: str, values: Mapping[str, str | Sequence[str]]) -> s
         changed = with_values(block, (), values)
     except NotEditable as error:
         raise InvalidRequest(
-            f"The note cannot be changed: {error}.", hint="Write one key a line, as `key = value`."
+            f"The note cannot be changed: {error}.", hint="Write one key per line, as `key = value`."
         ) from None
     if not block:
         changed = changed.replace("\n", "\r\n" if opening[0].endswith("\r\n") else "\n")

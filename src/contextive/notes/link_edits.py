@@ -1,4 +1,4 @@
-"""Links in other notes when a note gets another name, or goes."""
+"""Update the links in other notes when a note is renamed or deleted."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from contextive.notes.wikilink import LinkSpan, find_links
 
 @dataclass(frozen=True, slots=True)
 class NoteNames:
-    """What a note can be called in a link."""
+    """The names of a note in links."""
 
     slug: str
     title: str
@@ -27,32 +27,33 @@ class NoteNames:
 ##= docs/spec/notes.md#page-changes
 ##% The tool `rename_page` MUST update the links in other notes and keep the form in which each is written.
 def rename_links(content: str, catalog: NoteCatalog, note: Note, to: NoteNames) -> str:
-    """The content with links to `note` leading to its new names, each in the manner in which it was written.
+    """The content with links to `note` changed to its new names. Each link keeps its form.
 
-    A slug becomes the new slug, a title the new title, a path the new path. An alias stays. Labels and headings are kept.
+    A slug becomes the new slug, a title the new title, a path the new path. Aliases, labels and headings do not
+    change.
     """
     old = NoteNames.of(note)
 
-    def rename(place: LinkSpan) -> str | None:
-        written = content[place.name_start : place.name_end]
+    def rename(span: LinkSpan) -> str | None:
+        written = content[span.name_start : span.name_end]
         return _new_name(written, old, to, note.aliases)
 
-    return _replace_links(content, catalog, note, rename, lambda place: (place.name_start, place.name_end))
+    return _replace_links(content, catalog, note, rename, lambda span: (span.name_start, span.name_end))
 
 
 def unlink(content: str, catalog: NoteCatalog, note: Note) -> str:
-    """The content with links to `note` turned into plain text: the label, else the name. An embed leaves nothing."""
+    """The content with links to `note` replaced by plain text: the label, or else the name. Embeds are removed."""
 
-    def plain(place: LinkSpan) -> str:
-        if place.link.embed:
+    def plain(span: LinkSpan) -> str:
+        if span.link.embed:
             return ""
-        return place.link.label or content[place.name_start : place.name_end]
+        return span.link.label or content[span.name_start : span.name_end]
 
-    return _replace_links(content, catalog, note, plain, lambda place: (place.start, place.end))
+    return _replace_links(content, catalog, note, plain, lambda span: (span.start, span.end))
 
 
 def rename_heading(content: str, title: str) -> str:
-    """The content with another text in the heading with which it begins."""
+    """The content with a new text in its first heading, if it starts with one."""
     start, end = title_span(content) or (0, 0)
     return content[:start] + title + content[end:] if start else content
 
@@ -62,15 +63,15 @@ def _replace_links(
     catalog: NoteCatalog,
     note: Note,
     edit: Callable[[LinkSpan], str | None],
-    span: Callable[[LinkSpan], tuple[int, int]],
+    bounds: Callable[[LinkSpan], tuple[int, int]],
 ) -> str:
     pieces, position = [], 0
-    for place in find_links(content):
-        if catalog.find_link(place.link) is not note:
+    for span in find_links(content):
+        if catalog.find_link(span.link) is not note:
             continue
-        text = edit(place)
+        text = edit(span)
         if text is not None:
-            start, end = span(place)
+            start, end = bounds(span)
             pieces += [content[position:start], text]
             position = end
     return "".join([*pieces, content[position:]])
@@ -96,5 +97,5 @@ def _new_name(written: str, old: NoteNames, to: NoteNames, aliases: tuple[str, .
 
 
 def _linkable_name(name: str, slug: str) -> str:
-    """The name, or the slug where the name holds a character that means something else between brackets."""
+    """The name, or the slug if the name contains a character with a special meaning in a link."""
     return slug if any(c in name for c in "[]|#\r\n") else name

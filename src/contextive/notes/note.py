@@ -1,4 +1,4 @@
-"""A note: a Markdown file with a name of its own, and links to others."""
+"""A note: a Markdown file with a slug and links to other notes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _WORD = re.compile(r"[^\W_]{3,}")
 
 @dataclass(frozen=True)
 class Note:
-    """One note. `head` is its front matter as it stands in the file, `content` all that follows."""
+    """One note. `head` is its front matter as in the file, `content` the text after it."""
 
     path: str
     slug: str
@@ -30,21 +30,21 @@ class Note:
     tags: tuple[str, ...] = ()
     aliases: tuple[str, ...] = ()
     created: float | None = None
-    """Seconds since the epoch; None while nothing is known."""
+    """Seconds since the epoch, or None if unknown."""
     links: tuple[NoteLink, ...] = ()
     version: str = ""
-    """Hash of the file's text: what tells whether the note changed since it was read."""
+    """A hash of the file's text, to detect whether the note changed since it was read."""
     title_source: TitleSource = "front matter"
     problem: str | None = None
 
     @property
     def text(self) -> str:
-        """The file's text."""
+        """The text of the file."""
         return self.head + self.content
 
     @property
     def stem(self) -> str:
-        """The file's name without folder and ending."""
+        """The file name without folder and suffix."""
         return stem_of(self.path)
 
     @cached_property
@@ -57,7 +57,7 @@ class Note:
 
     @cached_property
     def words(self) -> frozenset[str]:
-        """The words of title and content, for comparing notes with each other."""
+        """The words of title and content, to compare notes."""
         return frozenset(_WORD.findall(self.lowered_title)) | frozenset(_WORD.findall(self.lowered))
 
 
@@ -67,13 +67,13 @@ class Note:
 ##= docs/spec/notes.md#get-page
 ##% The content of a page MUST be the text of its file without the front matter.
 def parse_note(path: str, text: str) -> Note:
-    """The note that a file's text is. Its slug comes from the front matter, else from its title there, else from its file."""
+    """Parse a note. Its slug comes from the front matter, else from the title there, else from the file name."""
     front = parse_front_matter(text)
     content = text[front.length :]
     stem = stem_of(path)
     source: TitleSource = "front matter"
     title = text_value(front.values, "title")
-    named = (text_value(front.values, "slug"), title, stem)
+    slug_sources = (text_value(front.values, "slug"), title, stem)
     ##= docs/spec/notes.md#front-matter
     ##% Without a title in the front matter, the title MUST be the first heading at the start of the note, or else the
     ##% file name.
@@ -87,7 +87,7 @@ def parse_note(path: str, text: str) -> Note:
         ##= docs/spec/notes.md#slugs
         ##% The slug of a note MUST come from its front matter, or else from the title there, or else from its file
         ##% name.
-        slug=first_slug(*filter(None, named)),
+        slug=first_slug(*filter(None, slug_sources)),
         title=title,
         content=content,
         head=text[: front.length],
@@ -102,7 +102,7 @@ def parse_note(path: str, text: str) -> Note:
 
 
 def title_span(content: str) -> tuple[int, int] | None:
-    """Where the text of the heading is with which a content begins; None where it begins with something else."""
+    """The start and end of the heading text at the start of the content, or None if it does not start with one."""
     heading = _HEADING.match(content)
     if heading is None:
         return None

@@ -1,7 +1,7 @@
-"""Where a note's text is prose and no block of code.
+"""Find the parts of a note that are prose, not code blocks.
 
-The structure of Markdown decides that, and a parser knows all of it; but most notes are so plain that a look at their lines
-gives the same answer, at a tenth of the cost. Whatever is not plain goes to the parser.
+In general this needs a Markdown parser. Most notes are so simple that scanning their lines gives the same result at a
+tenth of the cost; all others go to the parser.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ _BACKTICKS = re.compile(r"`+")
 
 
 def prose_ranges(content: str) -> Iterator[TextRange]:
-    """The stretches of text that are no block of code. A code span is left out too, or lies in a stretch as a whole."""
+    """The ranges of text outside code blocks. A code span is either left out too or completely inside a range."""
     plain = _plain_prose(content)
     yield from _parsed_prose(content) if plain is None else plain
 
 
 def _plain_prose(content: str) -> list[TextRange] | None:
-    """The stretches of a text without anything doubtful; else None."""
+    """The ranges of a text without ambiguous parts; otherwise None."""
     if "```" not in content and "~~~" not in content:
         return _without_code_spans(content, 0, len(content))
     if _NOT_PLAIN.search(content):
@@ -39,15 +39,15 @@ def _plain_prose(content: str) -> list[TextRange] | None:
     found: list[TextRange] = []
     position = 0
     while position < len(content):
-        # A fence at the very beginning of a line belongs to no list and no quotation.
+        # A fence in the first column is not part of a list or quotation.
         opening = _FENCE.search(content, position)
         end = opening.start() if opening else len(content)
         if _ANY_FENCE.search(content, position, end):
             return None
-        stretches = _without_code_spans(content, position, end)
-        if stretches is None:
+        ranges = _without_code_spans(content, position, end)
+        if ranges is None:
             return None
-        found += stretches
+        found += ranges
         if opening is None:
             break
         mark = opening[1] or opening[2]
@@ -57,7 +57,7 @@ def _plain_prose(content: str) -> list[TextRange] | None:
 
 
 def _without_code_spans(content: str, start: int, end: int) -> list[TextRange] | None:
-    """What is left of a stretch without its code spans. None where a line may be indented code, or a span leave its line."""
+    """A range without its code spans, or None if a line may be indented code or a span may cross lines."""
     may_be_indented = content.find("    ", start, end) >= 0 or content.find("\t", start, end) >= 0
     if may_be_indented and _INDENTED.search(content, start, end):
         return None
@@ -80,7 +80,7 @@ def _without_code_spans(content: str, start: int, end: int) -> list[TextRange] |
 
 
 def _code_spans(line: str) -> list[TextRange] | None:
-    """The code spans of a line; None where one may begin that does not end in it."""
+    """The code spans of a line, or None if one may continue on the next line."""
     if "\\" in line or "\r" in line or _has_code_in_link(line):
         return None
     found: list[TextRange] = []
@@ -95,7 +95,7 @@ def _code_spans(line: str) -> list[TextRange] | None:
 
 
 def _has_code_in_link(line: str) -> bool:
-    """Whether a backtick follows the opening of a link that is not closed before it."""
+    """Whether a backtick follows `[[` before the link is closed."""
     return any(
         opening >= 0 and part.find("`", opening) >= 0 for part in line.split("]") for opening in (part.find("[["),)
     )
@@ -111,7 +111,7 @@ def _parsed_prose(content: str) -> Iterator[TextRange]:
 
 @cache
 def _block_parser() -> MarkdownIt:
-    """A parser for block structure alone, loaded for the first note that needs it."""
+    """A parser for block structure only, loaded for the first note that needs it."""
     from markdown_it import MarkdownIt
 
     parser = MarkdownIt("commonmark", {"maxNesting": 100})

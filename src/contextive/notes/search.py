@@ -1,4 +1,4 @@
-"""Keyword search over notes: the whole query as it is written, in titles and contents, whatever its case."""
+"""Keyword search in notes: the whole query as written, in titles and contents, ignoring case."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ _PUNCTUATION = str.maketrans("", "", "?.,!")
 _STOP_WORDS = frozenset({"what", "when", "where", "which", "this", "that", "with", "from", "have", "does"})
 _MAX_KEYWORDS = 32
 _MAX_INDEXED_CHARACTERS = 1_000_000
-"""What one search learns at most, so that it stays short."""
+"""The limit of characters that one search adds to the index, so it stays fast."""
 
 
 @dataclass(frozen=True, slots=True)
 class NoteHit:
-    """A note that was found, and the place in it that says why."""
+    """A matching note and the text around the match."""
 
     note: Note
     excerpt: str
 
 
 class SearchIndex:
-    """Finds notes by a text in them: titles as one long text, and of the contents only those that can hold it.
+    """Finds notes by a text in their title or content. The word index narrows down the contents to search.
 
-    The words of the notes are learned with the first searches, some with each, so that none of them waits for all.
+    The notes are indexed in portions during the first searches, so no single search waits for all of them.
     """
 
     def __init__(self, notes: Iterable[Note], previous: SearchIndex | None = None) -> None:
-        """`previous` is the index of an earlier state, which knows the words of notes that are still the same."""
+        """`previous` is an earlier index. The words of unchanged notes are taken from it."""
         self._notes = list(notes)
         self._titles = _JoinedTexts([note.lowered_title for note in self._notes])
         self._words: WordIndex = previous._words if previous is not None else WordIndex()
@@ -54,7 +54,7 @@ class SearchIndex:
     ##= docs/spec/notes.md#search
     ##% A search without matches MUST return an empty array.
     def search(self, query: str, limit: int = MAX_RESULTS) -> list[NoteHit]:
-        """The notes that hold the query, those with it in their title first; otherwise in the order in which they came."""
+        """The notes that contain the query, title matches first, otherwise in the order of the index."""
         wanted = query.strip().lower()
         if not wanted or _SEPARATOR in wanted:
             return []
@@ -86,7 +86,7 @@ class SearchIndex:
         self._assign_groups(numbers)
 
     def _assign_groups(self, numbers: Iterable[int]) -> None:
-        """Put notes to the group that they belong to, or to those whose words are not known yet."""
+        """Add notes to their group, or to the notes that are not indexed yet."""
         for number in numbers:
             group = self._words.group_of(self._notes[number])
             if group is None:
@@ -96,14 +96,14 @@ class SearchIndex:
 
 
 class _JoinedTexts:
-    """Many texts as one: what is not there costs one look, not thousands."""
+    """Many texts joined into one, so a text without matches costs one search instead of thousands."""
 
     def __init__(self, texts: list[str]) -> None:
         self._text = _SEPARATOR.join(text.replace(_SEPARATOR, " ") for text in texts)
         self._starts = list(accumulate((len(text) + 1 for text in texts), initial=0))
 
     def find(self, wanted: str) -> Iterator[int]:
-        """The numbers of the texts that hold the wanted one, in order."""
+        """The indexes of the texts that contain `wanted`, in order."""
         position = self._text.find(wanted)
         while position >= 0:
             number = bisect_right(self._starts, position) - 1
@@ -115,7 +115,7 @@ class _JoinedTexts:
 ##% An excerpt MUST be the text around the first match in the content, or the beginning of the content if only the
 ##% title matches.
 def excerpt_of(note: Note, wanted: str) -> str:
-    """What stands around the first place that matches; the beginning of the content where none does."""
+    """The text around the first match, or the beginning of the content if there is none."""
     content = note.content
     start = _first_match(note, wanted)
     if start < 0:
@@ -127,20 +127,20 @@ def excerpt_of(note: Note, wanted: str) -> str:
 def _first_match(note: Note, wanted: str) -> int:
     if len(note.lowered) == len(note.content):
         return note.lowered.find(wanted)
-    # A few letters grow when they are lowered, and the places behind them move.
+    # Lower-casing makes a few letters longer, which shifts the positions after them.
     found = re.search(re.escape(wanted), note.content, re.IGNORECASE)
     return found.start() if found else -1
 
 
 def keywords_of(question: str) -> list[str]:
-    """The words of a question that say what it is about; the whole question where none does."""
+    """The significant words of a question, or the whole question if there are none."""
     words = question.lower().translate(_PUNCTUATION).split()
     kept = [word for word in dict.fromkeys(words) if len(word) > 3 and word not in _STOP_WORDS]
     return kept[:_MAX_KEYWORDS] or [question.strip().lower()]
 
 
 def relevant_notes(notes: Iterable[Note], question: str, limit: int = 5) -> list[Note]:
-    """The notes with the most of a question's keywords; one in the title counts twice. None where no note has any."""
+    """The notes with the most keywords of a question. A keyword in the title counts twice."""
     words = [word for word in keywords_of(question) if word]
     scored = []
     for order, note in enumerate(notes):

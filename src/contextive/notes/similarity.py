@@ -1,7 +1,7 @@
-"""Which notes say much the same as another one: by the words that they share, rare ones counting more.
+"""Find notes that are similar to another one, by shared words. Rare words count more.
 
-Two looks, because a base can hold tens of thousands of notes: the first asks of each note whether it holds some chosen words,
-the second compares all words of those that do.
+There may be tens of thousands of notes, so this takes two passes: the first finds the notes with some chosen words,
+the second compares all words of these notes.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from contextive.notes.note import Note
 _MIN_SCORE = 0.35
 _SAMPLE_SIZE = 200
 _RARE = 1
-"""Sampled notes that hold a rare word: some notes have it, and few. What none of them holds may be this note's alone."""
+"""A word is rare if this number of sampled notes contains it. A word in none of them may be in this note only."""
 _RARE_PROBE_COUNT = 4
 _PROBE_COUNT = 6
 _TOO_COMMON = 0.25
@@ -26,14 +26,14 @@ _MAX_COMPARED = 300
 ##= docs/spec/notes.md#writing-rules
 ##% The answer to a write SHOULD name notes with similar content, and nothing is merged.
 def similar_notes(note: Note, others: Iterable[Note], limit: int = 3) -> list[Note]:
-    """The notes that share a good part of their words with this one, most alike first."""
+    """The notes that share many words with this one, most similar first."""
     candidates = [other for other in others if other.path != note.path]
     sample = candidates[:: max(1, len(candidates) // _SAMPLE_SIZE)]
     seen = Counter(word for other in sample for word in note.words & other.words)
     total = len(sample) + 1
     weight = {word: math.log(1 + total / (1 + seen[word])) for word in note.words}
     whole = sum(weight.values())
-    rest = math.log(1 + total)  # a word that this note has not is taken for a rare one
+    rest = math.log(1 + total)  # words that this note does not have count as rare
     scored = []
     for other in _filter_candidates(note, candidates, *_probe_words(note, seen, len(sample))):
         shared_words = note.words & other.words
@@ -46,10 +46,10 @@ def similar_notes(note: Note, others: Iterable[Note], limit: int = 3) -> list[No
 
 
 def _probe_words(note: Note, seen: Counter[str], sampled: int) -> tuple[list[str], int]:
-    """Some of the note's words, and how many of them a note must hold to be looked at.
+    """Some words of the note, and how many of them another note must contain to be compared.
 
-    To ask all notes for a word costs a pass over their texts. Who holds one rare word is worth a look, so few of them will do;
-    words that many notes hold say something only together.
+    Each word costs a pass over the texts of all notes. Rare words need few passes, because a note with one of them is
+    worth comparing; common words are significant only together.
     """
     words = sorted(note.words)
     rare = [word for word in words if seen[word] == _RARE]
@@ -61,20 +61,20 @@ def _probe_words(note: Note, seen: Counter[str], sampled: int) -> tuple[list[str
 
 
 def _spread(words: Sequence[str], count: int) -> list[str]:
-    """So many of the words, from all over the alphabet."""
+    """`count` of the words, spread over the alphabet."""
     return list(words[:: max(1, len(words) // count)][:count])
 
 
 def _filter_candidates(note: Note, candidates: Sequence[Note], probes: Sequence[str], least: int) -> list[Note]:
-    """The notes of the same title, and those that hold most of the asked words, and at least so many of them."""
+    """The notes with the same title, and the notes with the most probe words and at least `least` of them."""
     if len(candidates) <= _MAX_COMPARED:
         return list(candidates)
     counts = [0] * len(candidates)
     texts = [other.lowered for other in candidates]
     for word in probes:
         counts = [count + (word in text) for count, text in zip(counts, texts, strict=True)]
-    held = [number for number, count in enumerate(counts) if count >= least]
-    held.sort(key=lambda number: -counts[number])
+    matching = [number for number, count in enumerate(counts) if count >= least]
+    matching.sort(key=lambda number: -counts[number])
     title = note.lowered_title
     same_title = [other for other in candidates if other.lowered_title == title]
-    return [*same_title, *(candidates[n] for n in held[:_MAX_COMPARED] if candidates[n].lowered_title != title)]
+    return [*same_title, *(candidates[n] for n in matching[:_MAX_COMPARED] if candidates[n].lowered_title != title)]

@@ -1,4 +1,4 @@
-"""Slugs: the names of notes in addresses and links, and the file names that are made from them."""
+"""Slugs: the names of notes in calls and links, and the file names made from them."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ _MAX_NAME_BYTES = 200
 ##= docs/spec/notes.md#slugs
 ##% A slug MUST contain only lower-case ASCII letters, digits and single dashes.
 def slugify(text: str) -> str:
-    """Lower case, spaces as dashes, nothing but letters of ASCII, digits and single dashes. May be empty."""
+    """The text in lower case with only ASCII letters, digits and single dashes for spaces. It may be empty."""
     dashed = _SPACES.sub("-", text.strip().lower())
     return _DASHES.sub("-", _DROPPED.sub("", dashed)).strip("-")
 
 
 def first_slug(*names: str) -> str:
-    """The slug of the first name that has one. Names in other scripts are spelt in ASCII when none has."""
+    """The slug of the first name that has one. If none has, names in other scripts are transliterated to ASCII."""
     for name in names:
         if slug := slugify(name):
             return slug
@@ -39,7 +39,7 @@ def first_slug(*names: str) -> str:
 
 
 def link_key(target: str) -> str:
-    """The form in which links and names are compared: trimmed, lower case, spaces as dashes, composed letters."""
+    """The form in which links and names are compared: trimmed, lower case, dashes for spaces, composed characters."""
     text = target if target.isascii() else unicodedata.normalize("NFC", target)
     return "-".join(text.lower().split())
 
@@ -47,12 +47,12 @@ def link_key(target: str) -> str:
 ##= docs/spec/notes.md#page-changes
 ##% A page returned by `create_page` or `rename_page` MUST be found by `get_page` under the slug in the answer.
 def truncate_slug(slug: str) -> str:
-    """The slug for a new note, short enough to be given back to a tool. Other scripts can grow tenfold when spelt in ASCII."""
+    """The slug of a new note, short enough for tool arguments. Transliteration can make a title ten times longer."""
     return slug[:_MAX_SLUG].strip("-")
 
 
 def file_stem(slug: str) -> str:
-    """A file name without ending for a slug, fit for every system. A long one ends with a digest, so that two stay apart."""
+    """A file name without suffix for a slug, valid on every system. A long one ends with a digest to stay unique."""
     stem = slug.strip("-") or "note"
     if len(stem) > _MAX_STEM:
         digest = hashlib.sha256(stem.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGEST_DIGITS]
@@ -61,7 +61,7 @@ def file_stem(slug: str) -> str:
 
 
 def is_safe_name(name: str) -> bool:
-    """Whether a name can be a file's on every system, shows all its characters, and is not hidden."""
+    """Whether a file name is valid on every system, has no invisible characters, and is not hidden."""
     return (
         bool(name)
         and name[0] not in ". "

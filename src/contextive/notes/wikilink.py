@@ -22,7 +22,7 @@ _ATTACHMENT = re.compile(r".*\.(?!md\Z|markdown\Z)[a-z][a-z0-9]{0,7}", re.IGNORE
 
 @dataclass(frozen=True, slots=True)
 class NoteLink:
-    """Where a link leads. `kind` says to what: another note, a requirement, a file or a symbol of the project."""
+    """The target of a link. `kind` says what it is: a note, a requirement, a file or a symbol of the project."""
 
     kind: LinkKind
     target: str
@@ -32,7 +32,7 @@ class NoteLink:
 
     @property
     def target_text(self) -> str:
-        """The target as an address in one word."""
+        """The target with its prefix, if it has one."""
         match self.kind:
             case "requirement":
                 return f"req:{self.target}"
@@ -44,7 +44,7 @@ class NoteLink:
 
 @dataclass(frozen=True, slots=True)
 class LinkSpan:
-    """A link and where it stands in the text: the whole of it, and the name without heading and label."""
+    """A link and its position in the text: of the whole link, and of the name without heading and label."""
 
     link: NoteLink
     start: int
@@ -54,7 +54,7 @@ class LinkSpan:
 
 
 def parse_links(content: str) -> tuple[NoteLink, ...]:
-    """The links of a note's content, each target and heading once, in the order in which they are first seen."""
+    """The links in a note's content, distinct by target and heading, in order of first appearance."""
     found: dict[tuple[str, str, str | None], NoteLink] = {}
     for written, embed in _link_matches(content):
         link = _parse_link(written[1], embed)
@@ -67,7 +67,7 @@ def parse_links(content: str) -> tuple[NoteLink, ...]:
 ##% The text `[[target]]` outside code MUST be a link to the note whose slug, title, alias, file name or path is the
 ##% target.
 def find_links(content: str) -> Iterator[LinkSpan]:
-    """Every link in order, each time that it is written. A link to a heading of the same note has an empty target."""
+    """All occurrences of links, in order. A link to a heading of the same note has an empty target."""
     for written, embed in _link_matches(content):
         name = _parts(written[1])[0]
         name_start = written.start(1) + len(name) - len(name.lstrip())
@@ -76,7 +76,7 @@ def find_links(content: str) -> Iterator[LinkSpan]:
 
 
 def _link_matches(content: str) -> Iterator[tuple[re.Match[str], bool]]:
-    """The links as they are written, and whether each is an embed."""
+    """The links as written, and whether each is an embed."""
     if "[[" not in content:
         return
     for start, end in prose_ranges(content):
@@ -109,11 +109,11 @@ def _link_matches_within(content: str, start: int, end: int) -> Iterator[re.Matc
 ##= docs/spec/notes.md#links
 ##% The label and the heading in a link MUST NOT change its target.
 def _parts(inner: str) -> tuple[str, str | None, str | None]:
-    """Target, heading and label of what stands between the brackets, as they are written."""
+    """Target, heading and label of the text between the brackets, as written."""
     if "|" not in inner and "#" not in inner:
         return inner, None, None
     name, bar, label = inner.partition("|")
-    if bar and name.endswith("\\"):  # how a bar is written inside a table
+    if bar and name.endswith("\\"):  # a bar inside a table is escaped
         name = name[:-1]
     target, hash_mark, heading = name.partition("#")
     if hash_mark and not heading.strip():  # a name such as C#
@@ -142,7 +142,7 @@ def _parse_link(inner: str, embed: bool) -> NoteLink:
 
 @dataclass(slots=True, init=False)
 class _Backticks:
-    """The runs of backticks in one block, by length: a code span ends at the next run that is as long as its first."""
+    """The runs of backticks in one block, by length. A code span ends at the next run of the same length."""
 
     starts: dict[int, list[int]]
     limit: int
@@ -153,7 +153,7 @@ class _Backticks:
             self.starts.setdefault(len(run[0]), []).append(run.start())
 
     def end_of_span(self, start: int, end: int) -> int:
-        """Where the code span ends that begins with this run; the end of the run itself where it begins none."""
+        """The end of the code span that starts with this run, or the end of the run if it starts none."""
         length = end - start
         candidates = self.starts.get(length, [])
         index = bisect_left(candidates, end)

@@ -1,4 +1,4 @@
-"""Which notes can hold a text at all: told by the words that are in groups of them, without a look at their contents."""
+"""An index of the words in groups of notes. It narrows down the notes that may contain a text."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from itertools import islice
 from contextive.notes.note import Note
 
 GROUP_SIZE = 32
-"""Notes in a group: more make fewer tables and longer searches."""
+"""The number of notes in a group. Larger groups make the index smaller and searches slower."""
 _MAX_WORDS = 2000
 _SEPARATOR = "\n"
 
 
 class WordIndex:
-    """For each word the groups of notes that may hold it. Words are only ever added, so that a changed note costs its own.
+    """For each word, the groups of notes that may contain it.
 
-    Who is told that a note can hold a text has to look, because it may have been another one; who is told that it cannot need
-    not.
+    Words are only added, never removed, so a changed note costs only its own words. A group that is returned must
+    still be searched; all other groups certainly do not contain the text.
     """
 
     def __init__(self) -> None:
@@ -29,12 +29,12 @@ class WordIndex:
         self._count = 0
 
     def group_of(self, note: Note) -> int | None:
-        """The group of a note whose words are known; None while they are not."""
+        """The group of a note, or None if the note is not indexed yet."""
         known = self._known.get(note.path)
         return known[1] if known is not None and known[0] is note else None
 
     def add_notes(self, notes: Sequence[Note]) -> None:
-        """Take in the words of notes that are new or changed."""
+        """Add the words of new or changed notes."""
         before = len(self._groups)
         new = []
         for note in notes:
@@ -50,7 +50,7 @@ class WordIndex:
             self._words += _SEPARATOR.join(islice(self._groups, before, None)) + _SEPARATOR
 
     def groups_containing(self, wanted: str) -> set[int] | None:
-        """The groups of the notes that may hold a text; None where all may."""
+        """The groups of the notes that may contain a text, or None for all."""
         pieces = wanted.split()
         if len(pieces) == 1:
             return self._groups_with_part(pieces[0])
@@ -73,7 +73,7 @@ class WordIndex:
                 groups[word].append(group)
 
     def _groups_with_part(self, part: str) -> set[int] | None:
-        """The groups of all words that hold a part; None where so many do that it is not worth looking."""
+        """The groups of all words that contain a part, or None if there are too many to narrow anything down."""
         found: set[int] = set()
         for count, word in enumerate(self._words_with(part)):
             found.update(self._groups.get(word, ()))
@@ -82,7 +82,7 @@ class WordIndex:
         return found
 
     def _words_with(self, part: str) -> Iterator[str]:
-        """The words that hold a part, which may begin or end with what stands between words."""
+        """The words that contain a part, which may start or end with a separator."""
         words = self._words
         position = words.find(part)
         while position >= 0:

@@ -1,4 +1,4 @@
-"""Files on disk: found, read under limits, and never outside the roots that were given."""
+"""Find and read files with size limits, never outside the given roots."""
 
 from contextive.workspace.files import FileText, Fingerprint, ProjectFiles, Unreadable
 from contextive.workspace.globs import Glob

@@ -1,4 +1,4 @@
-"""A file's bytes, read safely, and whether they are text that may be indexed."""
+"""Read the bytes of a file safely, and check whether they are text that may be indexed."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ _OPEN_FLAGS = (
     | getattr(os, "O_CLOEXEC", 0)
     | getattr(os, "O_NOFOLLOW", 0)
     | getattr(os, "O_BINARY", 0)
-)  # non-blocking, so that a pipe that takes the file's place this very moment cannot hold us up
+)  # non-blocking, in case the file is replaced by a pipe before it is opened
 
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """A file's bytes, and the state of the file that they were read from."""
+    """The bytes of a file and its fingerprint when they were read."""
 
     data: bytes
     fingerprint: Fingerprint
@@ -50,7 +50,7 @@ class Contents:
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """A file that is left out. The fingerprint is that of the file when it was looked at, where there was one."""
+    """A file that is left out of the index, with its fingerprint if the file could be opened."""
 
     reason: SkipReason
     fingerprint: Fingerprint | None = None
@@ -59,7 +59,7 @@ class Skipped:
 ##= docs/spec/knowledge.md#indexed-files
 ##% Indexing MUST NOT follow links or wait for pipes or devices.
 def read_bytes(root: Path, path: str, limit: int) -> Contents | Skipped:
-    """The bytes of a regular file below the root. No link is followed on the way, whatever changes meanwhile."""
+    """The bytes of a regular file below the root. Links are never followed, even if the path changes meanwhile."""
     if not is_inside(path):
         return Skipped("bad_name")
     absolute = os.path.join(root, path)  # noqa: PTH118 - strings, for speed
@@ -78,7 +78,7 @@ def read_bytes(root: Path, path: str, limit: int) -> Contents | Skipped:
 ##= docs/spec/knowledge.md#indexed-files
 ##% A file whose name or content shows that it holds a secret MUST NOT be indexed.
 def decode_text(data: bytes) -> str | Skipped:
-    """The text of a file's bytes, or why it is not indexed."""
+    """The text of a file, or the reason why it is not indexed."""
     if b"\0" in data:
         return Skipped("binary")
     try:
@@ -89,7 +89,7 @@ def decode_text(data: bytes) -> str | Skipped:
 
 
 def is_inside(path: str) -> bool:
-    """Whether a relative path names something below its root by its words alone."""
+    """Whether a relative path stays below its root, judged by its text only."""
     return "\0" not in path and all(part not in ("", ".", "..") for part in path.split("/"))
 
 
@@ -118,14 +118,14 @@ def _read_open(handle: int, limit: int) -> Contents | Skipped:
 
 
 def _is_file_at_path(root: Path, path: str, handle: int) -> bool:
-    """Whether an open file is the one of this path, with no link on the way. The handle is asked: a path can change meanwhile."""
+    """Whether an open file is the one at this path, without links. Asks the handle, because the path can change."""
     absolute = os.path.join(root, path)  # noqa: PTH118
     try:
         real = os.readlink(f"/proc/self/fd/{handle}")  # noqa: PTH115
     except OSError:
-        real = os.path.realpath(absolute)  # a system that does not tell
+        real = os.path.realpath(absolute)  # not available on this system
     if real == absolute:
         return True
     expected = os.path.join(os.path.realpath(root), path)  # noqa: PTH118
-    # A file that another one has just been moved over is still what stood there.
+    # If another file was just moved over this one, the handle still refers to the file that was there.
     return real in (expected, f"{expected} (deleted)")

@@ -1,7 +1,7 @@
-"""Files reached step by step from an open directory, so that no link can lead elsewhere, whatever changes meanwhile.
+"""Open files step by step from an open directory, so no link can lead elsewhere.
 
-Every step opens one name inside a directory that is open already, and refuses links. A link that is put there between a
-check and its use is refused like one that was there before.
+Every step opens one name inside an open directory and refuses links. This also refuses a link that is created between
+a check and its use.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from contextive.errors import ProjectMissing, UnsupportedOperation
 from contextive.file_writing import HAS_FOLDER_HANDLES, OPEN_FOLDER, NotRegular, remove_leftovers, sync_folder
 
 Identity = tuple[int, int]
-"""Which file or directory it is, by whatever name."""
+"""The device and inode number, which identify a file or directory regardless of its name."""
 
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 READ_REGULAR = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | _NO_LINK
@@ -26,27 +26,27 @@ READ_REGULAR = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEX
 ##= docs/spec/host.md#errors
 ##% A tool MUST fail with the code `project_missing` if the project directory no longer exists.
 def require_project(root: Path) -> None:
-    """Raise where the directory of a project does not exist: it is not the same as a project without files."""
+    """Raise if the directory of a project does not exist, which is not the same as a project without files."""
     if not root.is_dir():
         raise ProjectMissing
 
 
 def open_folder(path: Path) -> int:
-    """A handle of a directory that its owner named, be it through a link.
+    """Open a directory that its owner named. It may be a link.
 
-    Everything that is written into a project begins here. A system without handles of directories, such as Windows, cannot
-    rule out that a link is put in the way between a check and its use, so writing is refused there.
+    All writes into a project start here. A system without directory handles, such as Windows, cannot exclude that a
+    link is created between a check and its use, so writing is refused there.
     """
     if not HAS_FOLDER_HANDLES:
         raise UnsupportedOperation(
-            "Files of a project cannot be written safely on this system.",
+            "Project files cannot be written safely on this system.",
             hint="Use Linux or macOS, or a Linux container, for tools that write.",
         )
     return os.open(path, OPEN_FOLDER)
 
 
 def open_child_folder(folder: int, name: str, *, make: bool = False, mode: int = 0o777) -> int:
-    """A handle of the directory of that name inside an open one; made where it is missing, if wished. No link is followed."""
+    """Open a directory inside an open one. With `make`, it is created if it is missing. Links are not followed."""
     if make:
         with suppress(FileExistsError):
             os.mkdir(name, mode, dir_fd=folder)
@@ -55,7 +55,7 @@ def open_child_folder(folder: int, name: str, *, make: bool = False, mode: int =
 
 
 def open_nested_folder(top: int, parts: Iterable[str], *, make: bool = False, mode: int = 0o777) -> int:
-    """A handle of the directory that some steps below an open one lead to."""
+    """Open a directory several levels below an open one."""
     handle = os.dup(top)
     for part in parts:
         try:
@@ -72,7 +72,7 @@ def identity(handle: int) -> Identity:
 
 
 def identity_of(path: Path) -> Identity | None:
-    """Which file or directory stands at a path; None where nothing does."""
+    """The identity of the file or directory at a path, or None if there is none."""
     try:
         found = path.stat()
     except (OSError, ValueError):
@@ -81,7 +81,7 @@ def identity_of(path: Path) -> Identity | None:
 
 
 def open_regular(folder: int, name: str) -> int:
-    """A handle for reading a regular file. Nothing but a regular file is ever opened, so that no pipe or device is touched."""
+    """Open a regular file for reading. Pipes and devices are never opened."""
     if not stat.S_ISREG(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
         raise NotRegular
     handle = os.open(name, READ_REGULAR, dir_fd=folder)
@@ -94,9 +94,9 @@ def open_regular(folder: int, name: str) -> int:
 ##= docs/spec/knowledge.md#indexed-files
 ##% The next run MUST remove temporary files whose writer was killed, but never one that is still being written.
 def remove_leftovers_below(root: Path, folders: Iterable[str]) -> None:
-    """Remove the temporary files of writers that were killed from some directories of a project, reached without a link."""
+    """Remove temporary files of killed writers from some directories of a project, without following links."""
     for folder in folders:
-        with suppress(OSError):  # what cannot be written keeps them
+        with suppress(OSError):  # they stay in a directory that cannot be written
             top = open_folder(root)
             try:
                 handle = open_nested_folder(top, filter(None, folder.split("/")))
@@ -109,12 +109,12 @@ def remove_leftovers_below(root: Path, folders: Iterable[str]) -> None:
 
 
 def confusable_name(folder: int, name: str) -> str | None:
-    """Another name in a directory that some systems, or some eyes, would not tell from this one."""
+    """Another name in a directory that some file systems or readers cannot distinguish from this one."""
     folded = fold_name(name)
     return next((other for other in os.listdir(folder) if other != name and fold_name(other) == folded), None)
 
 
 def fold_name(name: str) -> str:
-    """A name as file systems and readers that care least about spelling see it."""
+    """A name in a form that is equal for names that file systems or readers may confuse."""
     visible = "".join(c for c in unicodedata.normalize("NFKC", name) if unicodedata.category(c) != "Cf")
     return unicodedata.normalize("NFKC", visible.casefold()).rstrip(". ")

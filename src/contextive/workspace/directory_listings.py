@@ -1,4 +1,4 @@
-"""Directories and what is in them: each listed once a look, and what was worked out from an unchanged listing kept."""
+"""Directory listings, read once per refresh, with cached results for unchanged listings."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 class Entry(NamedTuple):
-    """A name in a directory and what stands behind it, links followed. A pipe, a socket or a device is nothing of this."""
+    """A name in a directory and its type, with links followed. Pipes, sockets and devices have no type."""
 
     name: str
     is_file: bool
@@ -20,13 +20,13 @@ class Entry(NamedTuple):
 
 
 class Listing:
-    """The entries of one directory by name, and what was worked out from them."""
+    """The entries of one directory by name, and results computed from them."""
 
     __slots__ = ("_results", "entries", "found")
 
     def __init__(self, found: list[tuple[str, bool, bool, bool]], entries: list[Entry]) -> None:
         self.found = found
-        """As the file system gave them."""
+        """The entries in the order of the file system."""
         self.entries = entries
         self._results: dict[object, object] = {}
 
@@ -35,14 +35,14 @@ class Listing:
         return self.get_or_compute("by name", lambda entries: {entry.name: entry for entry in entries})
 
     def get_or_compute(self, key: object, make: Callable[[list[Entry]], T]) -> T:
-        """What `make` gives for these entries, remembered under a key that stands for all else that it depends on."""
+        """The result of `make` for these entries, cached. `key` must include everything else that it depends on."""
         if key not in self._results:
             self._results[key] = make(self.entries)
         return cast("T", self._results[key])
 
 
 class DirectoryListings:
-    """The directories at one moment. A directory's time stamp is not trusted: every moment lists them again."""
+    """Listings at one point in time. Every refresh lists again, because time stamps of directories are not reliable."""
 
     __slots__ = ("_before", "_now")
 
@@ -51,16 +51,16 @@ class DirectoryListings:
         self._now: dict[str, Listing] = {}
 
     def refreshed(self) -> DirectoryListings:
-        """The directories of this moment. What did not change is recognised; what nobody asked for is forgotten."""
+        """New listings for the current state. Unchanged listings keep their results; unused ones are dropped."""
         return DirectoryListings(self._now)
 
     @property
     def directories(self) -> AbstractSet[str]:
-        """The directories that were asked for at this moment."""
+        """The directories that were listed."""
         return self._now.keys()
 
     def listing(self, directory: str) -> Listing:
-        """The entries of a directory; none where there is no directory."""
+        """The entries of a directory. A missing directory has none."""
         known = self._now.get(directory)
         if known is None:
             known = self._before.get(directory)
@@ -79,14 +79,14 @@ def _scan(directory: str) -> list[tuple[str, bool, bool, bool]]:
         return []
     try:
         return [(entry.name, entry.is_file(), entry.is_dir(), entry.is_symlink()) for entry in names]
-    except OSError:  # a link that leads in a circle
+    except OSError:  # a circular link
         return [
             (entry.name, _check_entry(entry.is_file), _check_entry(entry.is_dir), entry.is_symlink()) for entry in names
         ]
 
 
-def _check_entry(question: Callable[[], bool]) -> bool:
+def _check_entry(check: Callable[[], bool]) -> bool:
     try:
-        return question()
+        return check()
     except OSError:
         return False

@@ -1,13 +1,13 @@
-"""Which files of a project are to be indexed: one walk that looks at names and times, and opens nothing but ignore files.
+"""Find the files of a project to index, in one walk that reads names and times and opens only ignore files.
 
-Left out are directories whose name starts with a dot (all but the texts of specifications in `.duvet/specifications`),
-dependencies and caches, what git or a `.contextiveignore` ignores, what the configuration excludes, files that hold secrets by
-their name, images and other binaries by their ending, files that are too large, and everything that is no regular file. Links
-are not followed: what they lead to inside the project is found at its own place. A directory that is left out counts once.
+Left out are directories whose name starts with a dot (except `.duvet/specifications`), dependencies and caches, files
+that git or a `.contextiveignore` ignores, files that the configuration excludes, files whose name suggests a secret,
+images and other binaries by their suffix, files that are too large, and everything that is not a regular file. Links
+are not followed; targets inside the project are found at their own path. A directory that is left out counts once.
 
-`.contextiveignore` has the syntax of `.gitignore` and the last word: with `!` it brings back what git ignores. Patterns of
-the configuration are written in the same language, from the root. A directory that an include pattern names is included with
-everything below it.
+`.contextiveignore` has the syntax of `.gitignore` and takes precedence: with `!` it includes files that git ignores.
+Patterns in the configuration have the same syntax, relative to the root. A directory that an include pattern names is
+included with everything below it.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ DEFAULT_MAX_BYTES = 1024 * 1024
 OWN_IGNORE_FILE = ".contextiveignore"
 MAX_EXAMPLES = 5
 GENERATED_DIRECTORIES = frozenset({"node_modules", "__pycache__", "bower_components", "site-packages"})
-"""Directories that hold no work of the project's own, whatever git says of them."""
+"""Directories that never contain the project's own work, whether git ignores them or not."""
 GENERATED_MARKER_FILES = frozenset({"pyvenv.cfg", "CACHEDIR.TAG"})
-"""Files by which a virtual environment and a cache (such as the target directory of cargo) say what they are."""
+"""Files that mark a virtual environment or a cache (such as the target directory of cargo)."""
 STORED_SPECIFICATIONS = ".duvet/specifications"
-"""Where a project keeps the texts of specifications that it names by a URL: what it promised, though in a dot-directory."""
+"""Where a project stores the specifications that it names by URL. They are indexed despite the dot-directory."""
 _SPECIFICATIONS_PARENT, _, _SPECIFICATIONS_NAME = STORED_SPECIFICATIONS.rpartition("/")
 IMAGE_ENDINGS = frozenset(
     {
@@ -68,22 +68,22 @@ class FoundFile(NamedTuple):
 
 @dataclass(slots=True)
 class DiscoveredFiles:
-    """The files of a project by path, and what was left out by reason: how often, and some paths as examples."""
+    """The files of a project by path, and for each reason the number of files left out and some example paths."""
 
     files: list[FoundFile] = field(default_factory=list)
     skipped: dict[SkipReason, int] = field(default_factory=dict)
     examples: dict[SkipReason, list[str]] = field(default_factory=dict)
     folders_with_temporary_files: set[str] = field(default_factory=set)
-    """Directories with files that we are writing, or that a writer of ours left behind. The root is the empty one."""
+    """Directories with temporary files of this server, in use or left behind. The root is the empty string."""
 
     ##= docs/spec/knowledge.md#indexed-files
     ##% The number of files left out MUST be reported for each reason.
     def skip(self, reason: SkipReason, path: str) -> None:
-        """Count something that is left out; also for what only a file's bytes tell."""
+        """Count a path that is left out. Also called later, for reasons found in the contents of a file."""
         self.skipped[reason] = self.skipped.get(reason, 0) + 1
-        shown = self.examples.setdefault(reason, [])
-        if len(shown) < MAX_EXAMPLES:
-            shown.append(_escaped(path))
+        examples = self.examples.setdefault(reason, [])
+        if len(examples) < MAX_EXAMPLES:
+            examples.append(_escape(path))
 
 
 ##= docs/spec/knowledge.md#indexed-files
@@ -95,7 +95,7 @@ def discover(
     max_bytes: int = DEFAULT_MAX_BYTES,
     state_directory: Path | None = None,
 ) -> DiscoveredFiles:
-    """The files of a project that its index should hold, with what tells whether they changed."""
+    """The files of a project to index, with their fingerprints."""
     root = Path(os.path.realpath(root))
     require_project(root)
     walk = _ProjectWalk(
@@ -106,7 +106,7 @@ def discover(
         _path_from_root(root, state_directory),
     )
     found = walk.run()
-    require_project(root)  # files that were not found because the project went away are not files that were removed
+    require_project(root)  # if the project disappeared during the walk, missing files were not removed by the user
     found.files.sort()
     for paths in found.examples.values():
         paths.sort()
@@ -115,7 +115,7 @@ def discover(
 
 @dataclass(frozen=True, slots=True)
 class _PendingFolder:
-    """A directory to look into, and what was decided on the way to it."""
+    """A directory to visit, with the rules collected above it."""
 
     path: str
     """Empty for the root, else with a slash at its end."""
@@ -131,7 +131,7 @@ class _Entries(NamedTuple):
 
 
 class _ProjectWalk:
-    """One walk. It keeps a list of directories to visit: depth costs no recursion."""
+    """One walk. It keeps a list of directories to visit instead of recursing."""
 
     def __init__(
         self, root: Path, include: IgnoreRules | None, exclude: IgnoreRules | None, max_bytes: int, state: str | None
@@ -140,7 +140,7 @@ class _ProjectWalk:
         self.include, self.exclude, self.max_bytes, self.state = include, exclude, max_bytes, state
         self.found = DiscoveredFiles()
         repository = repository_root(root)
-        # Rules speak of paths from the repository's root, the walk of paths from the project's.
+        # Rules use paths from the root of the repository, the walk uses paths from the root of the project.
         self.repository_prefix = (
             b"" if repository in (None, root) else os.fsencode(f"{root.relative_to(repository or root)}/")
         )
@@ -162,7 +162,7 @@ class _ProjectWalk:
         ##= docs/spec/knowledge.md#indexed-files
         ##% Specification texts stored below `.duvet/specifications` MUST be indexed like any other file.
         if folder.path == f"{_SPECIFICATIONS_PARENT}/":
-            # Nothing beside the one directory that this is the way to.
+            # Only the specifications directory is entered.
             entries = entries._replace(files=[], folders=[e for e in entries.folders if e.name == _SPECIFICATIONS_NAME])
         for entry in entries.files:
             path = folder.path + entry.name
@@ -245,14 +245,14 @@ class _ProjectWalk:
     ) -> SkipReason | Fingerprint:
         name = entry.name
         if name == ".git":
-            return "dot_directory"  # the file by which a worktree or a submodule names it
+            return "dot_directory"  # in a worktree or submodule, `.git` is a file
         if _is_unsafe_name(name):
             return "bad_name"
         ##= docs/spec/knowledge.md#indexed-files
         ##% A temporary file of this server, `.<16 hex digits>.tmp`, MUST NOT be indexed.
         if is_temporary(name):
             return "temporary"
-        # Secrets come first, so that a report of what was left out always says so.
+        # Secrets come before other reasons, so the report always names them.
         if is_secret_name(name):
             return "secret"
         if self._is_ignored(path, name, False, git, own):
@@ -278,12 +278,12 @@ class _ProjectWalk:
 
 
 def _matches(rules: IgnoreRules | None, path: str, name: str, is_directory: bool) -> bool:
-    """Whether patterns of the configuration name an entry."""
+    """Whether a pattern of the configuration matches an entry."""
     return rules is not None and bool(rules.verdict(os.fsencode(path), os.fsencode(name), is_directory))
 
 
 def _path_from_root(root: Path, folder: Path | None) -> str | None:
-    """The path of a directory from the root, where it stands below it."""
+    """The path of a directory relative to the root, or None if it is not below the root."""
     if folder is None:
         return None
     real = Path(os.path.realpath(folder))
@@ -291,7 +291,7 @@ def _path_from_root(root: Path, folder: Path | None) -> str | None:
 
 
 def _is_unsafe_name(name: str) -> bool:
-    """Whether a name could not be shown or stored as it is: no UTF-8, line ends, controls, characters that turn text round."""
+    """Whether a name cannot be shown or stored: not UTF-8, or with line ends, control or bidirectional characters."""
     if name.isprintable():
         return False
     return any(
@@ -300,8 +300,8 @@ def _is_unsafe_name(name: str) -> bool:
     )
 
 
-def _escaped(path: str) -> str:
-    """A path in which everything that is not plain text is spelled out."""
+def _escape(path: str) -> str:
+    """A path with unprintable characters escaped."""
     if not _is_unsafe_name(path):
         return path
     return "".join(c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode("ascii") for c in path)

@@ -1,4 +1,4 @@
-"""Reading a project's files: under a size limit, as UTF-8, inside the root, and only again when they changed."""
+"""Read the files of a project as UTF-8, with a size limit, inside the root, and again only after a change."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _COARSE_SETTLING_NS = 2_100_000_000
 
 
 class Fingerprint(NamedTuple):
-    """What tells one state of a file from another without reading it."""
+    """The file attributes that show whether a file changed, without reading it."""
 
     modified_ns: int
     changed_ns: int
@@ -31,27 +31,27 @@ class Fingerprint(NamedTuple):
         return Fingerprint(found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino)
 
     def is_settled(self, now_ns: int) -> bool:
-        """Whether a change after `now_ns` would show: the file system's clock has moved on since the last one."""
+        """Whether a change after `now_ns` would be visible, because enough time passed since the last change."""
         coarse = self.changed_ns % 1_000_000_000 == 0
         return now_ns - self.changed_ns > (_COARSE_SETTLING_NS if coarse else _SETTLING_NS)
 
 
 class FileText(NamedTuple):
-    """A file's text, and the state of the file that it was read from."""
+    """The text of a file and its fingerprint when it was read."""
 
     text: str
     fingerprint: Fingerprint
 
 
 class Unreadable(NamedTuple):
-    """Why a file cannot be used, in words that show no path."""
+    """The reason why a file cannot be used. It contains no path."""
 
     reason: str
     fingerprint: Fingerprint | None = None
 
 
 class ProjectFiles:
-    """The files of one project. `boundary` is as far up as its own settings may reach; None sets no limit."""
+    """The files of one project. Files outside `boundary` are refused; None sets no limit."""
 
     def __init__(self, root: Path, boundary: Path | None = None, max_bytes: int = MAX_TEXT_BYTES) -> None:
         self.root = root
@@ -59,17 +59,17 @@ class ProjectFiles:
         self.max_bytes = max_bytes
         self._prefix = os.path.join(root, "")  # noqa: PTH118 - strings, for speed
         self._inside = os.path.join(boundary or "", "")  # noqa: PTH118
-        """How every path begins that leads into the boundary, the boundary itself with a separator behind it too."""
+        """The prefix of every path inside the boundary. It ends with a separator."""
         self._cache: dict[str, FileText | Unreadable] = {}
         self._unsettled: set[str] = set()
-        """Files that were read so soon after a change that another one could have left the same fingerprint."""
+        """Files that were read so soon after a change that another change could have the same fingerprint."""
 
     ##= docs/spec/trace.md#bad-input
     ##% The server MUST NOT read files outside the project's repository, or outside the project if it has no
     ##% repository.
     @staticmethod
     def bounded(root: Path) -> ProjectFiles:
-        """Files up to the repository that the project belongs to, and no further."""
+        """The files of the project, bounded by its repository, or by the project if it has none."""
         resolved = root.resolve()
         repository = next((folder for folder in (resolved, *resolved.parents) if (folder / ".git").exists()), resolved)
         return ProjectFiles(resolved, repository)
@@ -77,7 +77,7 @@ class ProjectFiles:
     ##= docs/spec/trace.md#freshness
     ##% An answer MUST reflect every file saved before the call.
     def read(self, path: str) -> FileText | Unreadable:
-        """The text of a file. Asks the file system whether it changed, and reads it again only then."""
+        """The text of a file. It is read again only if its fingerprint changed."""
         known = self._cache.get(path)
         if known is not None and self._is_unchanged(path, known.fingerprint):
             return known
@@ -87,7 +87,7 @@ class ProjectFiles:
             self._unsettled.discard(path)
         else:
             self._unsettled.add(path)
-        if known == fresh and type(known) is type(fresh):  # as tuples, a text and a reason could be equal
+        if known == fresh and type(known) is type(fresh):  # both are tuples, so a text and a reason could be equal
             return known
         self._cache[path] = fresh
         return fresh
@@ -99,7 +99,7 @@ class ProjectFiles:
             return None
 
     def _is_unchanged(self, path: str, before: Fingerprint | None) -> bool:
-        """Whether a file has the fingerprint that it had. Asked for every file at every call, so nothing is built for it."""
+        """Whether the fingerprint is the same. It runs for every file on every call, so it creates no objects."""
         if path in self._unsettled:
             return False
         try:
@@ -109,7 +109,7 @@ class ProjectFiles:
         return (found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino) == before
 
     def is_file(self, path: str, folders: DirectoryListings | None = None) -> bool:
-        """Whether a regular file stands there, inside the boundary. Known directories spare a look at each of them."""
+        """Whether a path is a regular file inside the boundary. Listed directories avoid a system call per file."""
         if folders is not None and self._is_listed_file(folders, path):
             return True
         try:
@@ -118,7 +118,7 @@ class ProjectFiles:
             return False
 
     def allows(self, path: str) -> bool:
-        """Whether a path, with every link in it followed, stays inside the boundary."""
+        """Whether a path stays inside the boundary after following all links."""
         if self.boundary is None:
             return True
         if not path.startswith(("/", "../")) and "/../" not in path and not self._has_link(path):
@@ -127,23 +127,23 @@ class ProjectFiles:
         return real is not None and self._is_in_boundary(real)
 
     def keep_only(self, paths: set[str]) -> None:
-        """Forget the texts of files that are no longer of interest."""
+        """Drop the cached texts of all other files."""
         for path in set(self._cache) - paths:
             self._cache.pop(path, None)
         self._unsettled &= paths
 
     def _is_listed_file(self, folders: DirectoryListings, path: str) -> bool:
-        """Whether a path leads below the root to a regular file without a single link. If not, nothing is said."""
-        *above, name = path.split("/")
-        place = self._prefix
-        for part in above:
+        """Whether the listings show a regular file at a path below the root, without links. False means unknown."""
+        *parents, name = path.split("/")
+        folder = self._prefix
+        for part in parents:
             if part in ("", ".", ".."):
                 return False
-            entry = folders.listing(place).by_name.get(part)
+            entry = folders.listing(folder).by_name.get(part)
             if entry is None or entry.is_link or not entry.is_dir:
                 return False
-            place = f"{place}{part}/"
-        entry = folders.listing(place).by_name.get(name)
+            folder = f"{folder}{part}/"
+        entry = folders.listing(folder).by_name.get(name)
         return entry is not None and entry.is_file and not entry.is_link
 
     def _absolute(self, path: str) -> str:
@@ -154,17 +154,17 @@ class ProjectFiles:
         return real_path(absolute) != absolute
 
     def _is_inside(self, path: str, handle: int) -> bool:
-        """Whether an open file lies inside the boundary. Its name is asked of the handle: a path can change meanwhile."""
+        """Whether an open file is inside the boundary. It asks the handle, because the path can change meanwhile."""
         if self.boundary is None:
             return True
         try:
             real = os.readlink(f"/proc/self/fd/{handle}")  # noqa: PTH115
         except OSError:
-            return self.allows(path)  # a system that does not tell
+            return self.allows(path)  # not available on this system
         return self._is_in_boundary(real)
 
     def _is_in_boundary(self, real: str) -> bool:
-        """Whether a path without links lies inside the boundary. Asked for every file, so it is told from the text."""
+        """Whether a path without links is inside the boundary. A text comparison, because it runs for every file."""
         return f"{real}{os.sep}".startswith(self._inside)
 
     def _read(self, path: str) -> FileText | Unreadable:
@@ -173,7 +173,7 @@ class ProjectFiles:
             found = os.stat(self._absolute(path))  # noqa: PTH116
             if not stat.S_ISREG(found.st_mode):
                 return Unreadable("it is not a regular file", Fingerprint.of(found))
-            # Non-blocking, so that a pipe that takes the file's place this very moment cannot hold us up.
+            # Non-blocking, in case the file is replaced by a pipe before it is opened.
             handle = os.open(self._absolute(path), _OPEN_FLAGS)
         except (OSError, ValueError):
             return Unreadable("the file cannot be opened", Fingerprint.of(found) if found else None)
@@ -188,7 +188,7 @@ class ProjectFiles:
         if not stat.S_ISREG(found.st_mode):
             return Unreadable("it is not a regular file", fingerprint)
         if not self._is_inside(path, handle):
-            return Unreadable("it lies outside the project", fingerprint)
+            return Unreadable("it is outside the project", fingerprint)
         too_large = Unreadable(f"it is larger than {self.max_bytes // (1024 * 1024)} MiB", fingerprint)
         if found.st_size > self.max_bytes:
             return too_large
@@ -205,10 +205,10 @@ class ProjectFiles:
 
 
 def _content(handle: int, size: int, max_bytes: int) -> bytes:
-    """All that an open file holds, and of one that grew too large as much as shows it.
+    """All bytes of an open file, or just over `max_bytes` of one that is too large.
 
-    The first look asks for what the file should hold and one byte more: whoever gets what it should hold has all of it. A
-    second look, or a buffer for the largest file allowed, takes longer than the reading.
+    The first read asks for one byte more than the expected size. If it returns exactly the expected size, that is the
+    whole file. A second read, or a buffer for the largest allowed file, would take longer than the first read itself.
     """
     data = os.read(handle, min(size, max_bytes) + 1)
     if 0 < size == len(data):
@@ -219,7 +219,7 @@ def _content(handle: int, size: int, max_bytes: int) -> bytes:
 
 
 def real_path(path: str) -> str | None:
-    """A path with its links followed; None where something on the way is turned into something else this very moment."""
+    """A path with its links followed, or None if it cannot be resolved because it is changing."""
     try:
         return os.path.realpath(path)
     except OSError:
@@ -227,7 +227,7 @@ def real_path(path: str) -> str | None:
 
 
 def ancestors(path: str) -> Iterator[str]:
-    """A relative path and each directory above it, down to the empty one."""
+    """A relative path and each directory above it, up to the empty path."""
     while path:
         yield path
         path = path.rpartition("/")[0]

@@ -1,4 +1,4 @@
-"""When each file came into a repository: the time of the first commit that added it."""
+"""The time of the first commit that added each file."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _HISTORY_FILES = ("HEAD", "logs/HEAD", "packed-refs")
 
 
 def first_commits(root: Path, folder: str, timeout_seconds: float = _TIMEOUT_SECONDS) -> Mapping[str, float]:
-    """Seconds since the epoch by path, for the files below a folder of the project; nothing where git has no answer."""
+    """Seconds since the epoch by path, for the files below a folder of the project. Empty if git fails."""
     arguments = (
         "log", "-z", "--name-only", "--diff-filter=A", "--no-renames", "--no-ext-diff", "--no-textconv",
         "--no-show-signature", "--no-color", "--no-decorate", "--no-notes", "--ignore-submodules=all", "--relative",
@@ -25,19 +25,19 @@ def first_commits(root: Path, folder: str, timeout_seconds: float = _TIMEOUT_SEC
     )  # fmt: skip
     found: dict[str, float] = {}
     current = 0.0
-    printed = run_git(root, timeout_seconds, *arguments) or b""
-    # Between a commit and its files stands a line end.
-    for token in filter(None, (part.removeprefix(b"\n") for part in printed.split(b"\0"))):
+    output = run_git(root, timeout_seconds, *arguments) or b""
+    # There is a line end between a commit and its files.
+    for token in filter(None, (part.removeprefix(b"\n") for part in output.split(b"\0"))):
         if header := _HEADER.fullmatch(token):
             current = float(header[1])
         else:
-            # Newest first: what comes last is the oldest.
+            # Newest commits come first, so the last one for a path is the oldest.
             found[os.fsdecode(token)] = current
     return found
 
 
 def history_fingerprint(root: Path) -> tuple[Fingerprint | None, ...]:
-    """What changes when the repository gets another commit, read without starting git."""
+    """A value that changes with every new commit, read without starting git."""
     repository = repository_root(root)
     if repository is None:
         return ()
@@ -48,7 +48,7 @@ def history_fingerprint(root: Path) -> tuple[Fingerprint | None, ...]:
 
 
 def _git_directory(file: Path) -> Path:
-    """Where the `.git` file of a worktree leads."""
+    """The directory that the `.git` file of a worktree points to."""
     try:
         text = file.read_text(encoding="utf-8")[:4096].strip()
     except (OSError, ValueError):

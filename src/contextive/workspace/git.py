@@ -1,8 +1,8 @@
-"""What git knows about a project's files: the commit that it stands at, and the last commit that touched each file.
+"""Read the current commit of a project, and the last commit that touched each file, from git.
 
-A repository is data from somebody else: its configuration can name programs for git to start. Git is run so that it starts
-none, asks nothing, fetches nothing and locks nothing, and for a bounded time. Wherever git cannot answer, for lack of a
-repository, of git itself or of trust in the directory's owner, there are no facts, and that is no error.
+A repository is untrusted data: its configuration can name programs for git to start. Git is run so that it starts no
+programs, does not prompt, fetch or lock, and stops after a time limit. If git has no answer (no repository, no git,
+or an untrusted owner of the directory), the result is empty; this is not an error.
 """
 
 from __future__ import annotations
@@ -49,26 +49,26 @@ class FileCommit(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class GitHistory:
-    """What a look at the history found."""
+    """The result of reading the history."""
 
     head: str
     tracked: frozenset[str]
-    """The files of the commit, below the root."""
+    """The files of the commit below the root."""
     commits: Mapping[str, FileCommit] = field(default_factory=dict)
     is_full: bool = True
-    """False where only what happened since an earlier commit was looked at: other files keep the facts they had."""
+    """False if only the commits since an earlier one were read. The last commits of other files have not changed."""
     is_complete: bool = True
-    """False where time ran out before all files were seen."""
+    """False if the time limit was reached before all files were found."""
 
     def last_commit(self, path: str, before: FileCommit | None = None) -> FileCommit | None:
-        """The last commit of a file; `before` is what was known of it at the earlier commit."""
+        """The last commit of a file. `before` is its last commit in the earlier history."""
         if path not in self.tracked:
             return None
         return self.commits.get(path) or (None if self.is_full else before)
 
 
 def git_head(root: Path, timeout_seconds: float = TIMEOUT_SECONDS) -> str | None:
-    """The commit that the project stands at; None without a repository, and before its first commit."""
+    """The current commit, or None without a repository or before its first commit."""
     found = run_git(root, timeout_seconds, "rev-parse", "--verify", "--quiet", "--end-of-options", "HEAD^{commit}")
     head = found.decode("ascii", "replace").strip() if found is not None else ""
     return head if _COMMIT.fullmatch(head) else None
@@ -82,10 +82,10 @@ def git_history(
     since: str | None = None,
     timeout_seconds: float = TIMEOUT_SECONDS,
 ) -> GitHistory | None:
-    """The last commit of each tracked file, or of each of `paths`; None where there is no history.
+    """The last commit of each tracked file, or of each of `paths`. None if there is no history.
 
-    With `since`, an earlier answer's head, only the commits after it are read where that gives the same answers: it must be
-    an ancestor, and no merge may stand between, because a merge can bring older commits to a file.
+    With `since`, the head of an earlier result, only newer commits are read if that gives the same result: it must be
+    an ancestor, and there must be no merge in between, because a merge can bring older commits to a file.
     """
     head = git_head(root, timeout_seconds)
     if head is None:
@@ -93,9 +93,9 @@ def git_history(
     listing = run_git(root, timeout_seconds, "ls-tree", "-r", "-z", head)
     if listing is None:
         return None
-    # Each entry is a mode, a type, an id, a tab and a path. Commits are submodules, which are no files.
+    # Each entry is a mode, a type, an id, a tab and a path. Entries of type commit are submodules, not files.
     entries = (entry.partition(b"\t") for entry in listing.split(b"\0"))
-    tracked = frozenset(os.fsdecode(path) for facts, _, path in entries if b" blob " in facts)
+    tracked = frozenset(os.fsdecode(path) for metadata, _, path in entries if b" blob " in metadata)
     wanted = tracked if paths is None else tracked.intersection(paths)
     if since == head:
         return GitHistory(head, tracked, is_full=False)
@@ -116,9 +116,9 @@ def _is_ancestor(root: Path, commit: str, head: str, timeout_seconds: float) -> 
 def _last_commits(
     root: Path, commits: list[str], wanted: frozenset[str], timeout_seconds: float, *, is_full: bool
 ) -> dict[str, FileCommit] | None:
-    """The newest of some commits for each wanted file; reading stops when all are seen.
+    """The newest of some commits for each wanted file. Reading stops when all files are found.
 
-    A look at a part of the history is good for nothing, and None, when it meets a merge or is cut short.
+    Reading a part of the history returns None if it finds a merge or is cut short.
     """
     found: dict[str, FileCommit] = {}
     missing = set(wanted)
@@ -131,7 +131,7 @@ def _last_commits(
     )  # fmt: skip
     with closing(_tokens(root, timeout_seconds, arguments)) as tokens:
         for token in tokens:
-            if token is None:  # git did not come to its end
+            if token is None:  # git did not finish
                 return found if is_full else None
             header = _HEADER.fullmatch(token)
             if header is not None:
@@ -147,7 +147,7 @@ def _last_commits(
 
 
 def _tokens(root: Path, timeout_seconds: float, arguments: tuple[str, ...]) -> Generator[bytes | None, None, None]:
-    """What git prints between its separators, as it prints it, and None at last where it fails or time runs out.
+    """The parts of git's output as they arrive, and a final None if git fails or time runs out.
 
     Git is stopped when the reader stops.
     """
@@ -157,25 +157,25 @@ def _tokens(root: Path, timeout_seconds: float, arguments: tuple[str, ...]) -> G
     with subprocess.Popen(
         command, env=_environment(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
     ) as process:
-        clock = threading.Timer(timeout_seconds, process.kill)
-        clock.daemon = True
-        clock.start()
+        timer = threading.Timer(timeout_seconds, process.kill)
+        timer.daemon = True
+        timer.start()
         try:
             assert process.stdout is not None
             rest = b""
             while block := process.stdout.read(65536):
                 *whole, rest = (rest + block).split(b"\0")
-                # Between a commit and its files stands a line end.
+                # There is a line end between a commit and its files.
                 yield from (token for part in whole if (token := part.removeprefix(b"\n")))
             if process.wait() != 0:
                 yield None
         finally:
-            clock.cancel()
+            timer.cancel()
             process.kill()
 
 
 def run_git(root: Path, timeout_seconds: float, *arguments: str) -> bytes | None:
-    """What a git command prints, or None where it does not succeed."""
+    """The output of a git command, or None if it fails."""
     command = _command(root, arguments)
     if command is None:
         return None
@@ -199,7 +199,7 @@ def _command(root: Path, arguments: tuple[str, ...]) -> list[str] | None:
 
 
 def _environment() -> dict[str, str]:
-    """The user's environment without whatever steers git, and with what keeps it from asking, fetching and locking."""
+    """The environment without variables that affect git, plus settings against prompts, fetches and locks."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("GIT_", "SSH_", "GPG_"))}
     return kept | {
         "GIT_ALLOW_PROTOCOL": "none",

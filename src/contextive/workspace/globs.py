@@ -1,7 +1,7 @@
-"""Glob patterns with the meaning they have in duvet projects, walked without following links in circles.
+"""Glob patterns with the same semantics as in duvet, walked without following circular links.
 
-`*` and `?` stay inside one path component, `**` stands for any number of them, `[...]` is a set; names that start with a dot
-are matched like any other. The standard library's `glob` follows links through `**`, for ever if need be.
+`*` and `?` match inside one path component, `**` matches any number of components, `[...]` is a set. Names that start
+with a dot are matched like any other. The standard library's `glob` follows links through `**`, possibly without end.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ GENERATED_FOLDERS = frozenset(
         "coverage",
     }
 )
-"""Directories whose content is not the project's own work."""
+"""Directories with content that is not the project's own work."""
 
 
 _Component: TypeAlias = str | re.Pattern[str] | None
 """Literal text, a pattern for one name, or None for `**`."""
 Allows: TypeAlias = Callable[[str], bool]
-"""Whether a directory, reached through a link, may be entered."""
+"""Whether a directory that is a link may be entered."""
 
 
 class Glob:
@@ -49,7 +49,7 @@ class Glob:
     def __init__(self, pattern: str, skip_generated: bool = False) -> None:
         self.pattern = pattern
         self.skip_generated = skip_generated
-        """Whether to leave out directories that hold no work of the project's own."""
+        """Whether to leave out directories that do not contain the project's own work."""
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Glob) and (self.pattern, self.skip_generated) == (other.pattern, other.skip_generated)
@@ -60,33 +60,33 @@ class Glob:
     @cached_property
     def _components(self) -> tuple[_Component, ...]:
         if len(self.pattern) > _MAX_PATTERN or "\0" in self.pattern:
-            raise ConfigError(f"A pattern is longer than {_MAX_PATTERN} characters, or holds a NUL.")
+            raise ConfigError(f"A pattern is longer than {_MAX_PATTERN} characters, or contains a NUL.")
         components: list[_Component] = []
         for part in self.pattern.split("/"):
             if part == "**":
                 if not components or components[-1] is not None:
                     components.append(None)
             elif "**" in part:
-                raise ConfigError(f"In the pattern {self.pattern!r}, ** must stand alone between slashes.")
+                raise ConfigError(f"In the pattern {self.pattern!r}, ** must be alone between slashes.")
             elif any(mark in part for mark in "*?["):
                 components.append(_component(part, self.pattern))
             elif part == ".." and not all(isinstance(component, str) for component in components):
-                raise ConfigError(f"In the pattern {self.pattern!r}, .. must stand before the first wildcard.")
+                raise ConfigError(f"In the pattern {self.pattern!r}, .. must come before the first wildcard.")
             elif part not in ("", "."):
                 components.append(part)
         return tuple(components)
 
     @cached_property
     def base(self) -> str:
-        """The directory in front of the first wildcard, where the walk begins."""
+        """The directory before the first wildcard, where the walk starts."""
         literal = "/".join(takewhile(lambda c: isinstance(c, str), self._components[:-1]))  # type: ignore[arg-type]
         return f"/{literal}" if self.pattern.startswith("/") else literal
 
     def walk(self, root: str, allows: Allows | None = None, folders: DirectoryListings | None = None) -> Iterator[str]:
-        """The paths of all regular files that match, each once, in order, relative to `root`."""
+        """The sorted paths of all matching regular files, relative to `root`, without duplicates."""
         components, base = self._components, self.base
-        place = os.path.join(root, base)  # noqa: PTH118 - strings, for speed
-        if not components or not os.path.isdir(place):  # noqa: PTH112
+        start = os.path.join(root, base)  # noqa: PTH118 - strings, for speed
+        if not components or not os.path.isdir(start):  # noqa: PTH112
             return
         prefix = f"{base}/" if base and base != "/" else base
         first = sum(1 for part in base.split("/") if part)
@@ -105,7 +105,7 @@ class Glob:
 def walk_by_ending(
     root: str, endings: AbstractSet[str], folders: DirectoryListings | None = None
 ) -> Iterator[tuple[str, str]]:
-    """Path and ending of every file of the project's own that has one of the endings; one walk for all of them."""
+    """The path and suffix of every file of the project with one of the given suffixes, in one walk."""
     wanted, folders = frozenset(endings), folders or DirectoryListings()
     pending = [""]
     while pending:
@@ -118,7 +118,7 @@ def walk_by_ending(
 
 
 class _OwnEntries(NamedTuple):
-    """What a directory holds of the project's own work."""
+    """The entries of a directory that are the project's own work."""
 
     files: list[tuple[str, str]]
     folders: list[str]
@@ -136,7 +136,7 @@ def _by_ending(prefix: str, endings: AbstractSet[str], entries: list[Entry]) -> 
 
 
 class _MatchedEntry(NamedTuple):
-    """A file that matches, or a directory to enter and the places in the pattern that are reached there."""
+    """A file that matches, or a directory to enter with the positions in the pattern reached there."""
 
     path: str
     positions: frozenset[int] = frozenset()
@@ -144,9 +144,9 @@ class _MatchedEntry(NamedTuple):
 
 
 class _GlobWalk:
-    """One walk through the tree for all ways in which a pattern can match: their number may be astronomic, the walk is not.
+    """One walk for all ways in which a pattern can match, because their number can be exponential.
 
-    A place in the pattern is the number of components that are behind it; several can be reached at once.
+    A position in the pattern is the number of components already matched. Several positions can be active at once.
     """
 
     def __init__(
@@ -166,14 +166,14 @@ class _GlobWalk:
         self.folders = folders
 
     def with_empty_stars(self, positions: set[int]) -> frozenset[int]:
-        """The places, and those behind a `**` that stands for nothing."""
+        """The positions, and those after a `**` that matches nothing."""
         stars = {
             position for position in positions if position < len(self.components) and self.components[position] is None
         }
         return frozenset(positions | {position + 1 for position in stars})
 
     def collect(self, prefix: str, positions: frozenset[int], depth: int, found: list[str]) -> None:
-        """Add to `found` what matches below a directory."""
+        """Add the matches below a directory to `found`."""
         listing = self.folders.listing(os.path.join(self.root, prefix))  # noqa: PTH118
         steps = listing.get_or_compute((self.glob, prefix, positions), partial(self._match_entries, prefix, positions))
         for path, further, is_link in steps:
@@ -183,7 +183,7 @@ class _GlobWalk:
                 self.collect(f"{path}/", further, depth + 1, found)
 
     def _match_entries(self, prefix: str, positions: frozenset[int], entries: list[Entry]) -> list[_MatchedEntry]:
-        """Where a directory leads, entry by entry."""
+        """The matching files and the directories to enter, in the order of the entries."""
         end = len(self.components)
         steps = []
         for name, is_file, is_dir, is_link in entries:
@@ -191,7 +191,7 @@ class _GlobWalk:
                 position for position in positions if position < end and _matches(self.components[position], name)
             }
             if is_file:
-                # What stands behind a last `**` is a match at any depth.
+                # A final `**` matches files at any depth.
                 if any(position + 1 == end for position in reached):
                     steps.append(_MatchedEntry(prefix + name))
             elif is_dir:
@@ -208,7 +208,7 @@ class _GlobWalk:
     ##% Circular links MUST NOT be followed endlessly.
     def _enters(self, position: int, name: str, is_link: bool) -> bool:
         component = self.components[position]
-        # A link is followed where the pattern spells out its level, never while `**` looks for places.
+        # A link is followed if the pattern names its level, but never below `**`.
         if is_link and (component is None or (position > 0 and self.components[position - 1] is None)):
             return False
         return isinstance(component, str) or name not in self.skip
@@ -221,7 +221,7 @@ def _matches(component: _Component, name: str) -> bool:
 
 
 def _component(part: str, pattern: str) -> re.Pattern[str]:
-    """The pattern of one name. What a `*` has passed it never gives back, so that no pattern takes long."""
+    """The regular expression of one component. Its `*` groups are atomic, so no pattern is slow."""
     pieces, position = [""], 0
     while position < len(part):
         character = part[position]
@@ -244,7 +244,7 @@ def _component(part: str, pattern: str) -> re.Pattern[str]:
 
 
 def _character_class(inner: str) -> str:
-    """`[a-z_]` or `[!a-z_]` as a regular expression; a range that runs backwards holds nothing."""
+    """`[a-z_]` or `[!a-z_]` as a regular expression. A reversed range matches nothing."""
     negated = inner.startswith("!")
     rest, members = inner[1:] if negated else inner, ""
     while rest:

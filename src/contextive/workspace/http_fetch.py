@@ -1,8 +1,8 @@
-"""Fetching a specification over the network: only when the user asked for it, and only from public addresses.
+"""Download a specification: only when the user asks for it, and only from public addresses.
 
-A host is resolved once, every address that it has is checked, and the connection goes to one of those very addresses: a name
-that resolves differently a moment later gains nothing. That is why this speaks HTTP over a socket of its own; HTTP clients
-resolve names by themselves. Proxy variables are ignored for the same reason.
+A host is resolved once, all its addresses are checked, and the connection uses one of these addresses, so a name that
+resolves differently a moment later (DNS rebinding) gains nothing. This is why the module uses its own socket: HTTP
+clients resolve names themselves. Proxy variables are ignored for the same reason.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from contextive.errors import InvalidRequest, TimedOut, TooLarge, Unavailable, U
 from contextive.file_writing import make_folders, write_file
 
 Resolver: TypeAlias = Callable[[str, int], Sequence[str]]
-"""From host and port to the addresses that the name has; raises OSError where it has none."""
+"""Takes host and port, returns the addresses of the host. Raises OSError if it has none."""
 _Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 _MAX_URL = 2048
@@ -43,36 +43,36 @@ _NUMBER = re.compile(r"\d+|0x[0-9a-f]*")
 _HTML = re.compile(r"\s*+(?:<!--(?>.*?-->)\s*+)*+<(?:!doctype\s++html|html|head|body)\b", re.IGNORECASE | re.DOTALL)
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 _RELAYS = ipaddress.IPv4Network("192.88.99.0/24")
-_PLAIN_TEXT_HINT = "Name the address of its plain text or Markdown, such as https://www.rfc-editor.org/rfc/rfc2324.txt."
+_PLAIN_TEXT_HINT = "Use the URL of its plain text or Markdown, such as https://www.rfc-editor.org/rfc/rfc2324.txt."
 
 
 def resolve_host(host: str, port: int) -> list[str]:
-    """The addresses of a host, as the system knows them."""
+    """The addresses of a host from the system's resolver."""
     found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return list(dict.fromkeys(str(address[0]) for *_, address in found))
 
 
 @dataclass(frozen=True, slots=True)
 class FetchPolicy:
-    """What a fetch may do. The defaults are for addresses that somebody else wrote down."""
+    """What a download may do. The defaults are safe for untrusted URLs."""
 
     allow_http: bool = False
     allow_private: bool = False
-    """Whether addresses of the own machine and the own network may be called."""
+    """Whether addresses of this machine and the local network are allowed."""
     ports: frozenset[int] | None = frozenset({80, 443})
-    """The ports that may be called; None allows all."""
+    """The allowed ports; None allows all."""
     timeout_seconds: float = 30.0
-    """For everything together: names, redirects and the last byte."""
+    """The limit for the whole download, including name resolution and redirects."""
     max_bytes: int = 16 * 1024 * 1024
     max_redirects: int = 5
     resolve: Resolver = resolve_host
     tls: ssl.SSLContext | None = field(default=None, compare=False)
-    """The certificates to trust; None trusts those of the system."""
+    """The TLS settings; None trusts the certificates of the system."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Endpoint:
-    """A URL that may be called, taken apart."""
+    """The parts of an allowed URL."""
 
     url: str
     secure: bool
@@ -90,9 +90,9 @@ class _Endpoint:
 ##= docs/spec/trace.md#network
 ##% A download MUST use https and connect only to public addresses, also after each redirect.
 def fetch_specification(url: str, destination: Path, *, policy: FetchPolicy, within: Path | None = None) -> None:
-    """Store the text behind a URL at `destination`, whole or not at all.
+    """Download the text of a URL to `destination`, completely or not at all.
 
-    `within` is a directory that the destination must not leave, not even through a link above it.
+    The destination must be inside `within`, with links in its path followed.
     """
     deadline = _Deadline(policy.timeout_seconds)
     endpoint = _parse_endpoint(url, policy)
@@ -104,33 +104,33 @@ def fetch_specification(url: str, destination: Path, *, policy: FetchPolicy, wit
         try:
             endpoint = _redirect_endpoint(endpoint, outcome, policy)
             if endpoint.url in visited:
-                raise UpstreamError("The server redirects in a circle.")
+                raise UpstreamError("The server redirects in a loop.")
             visited.add(endpoint.url)
             outcome = _get(endpoint, policy, deadline)
         except InvalidRequest as refusal:
-            raise UpstreamError(f"The server redirects to where we may not follow. {refusal.message}") from None
+            raise UpstreamError(f"The server redirects to a URL that is not allowed. {refusal.message}") from None
     _store(outcome, destination, within)
 
 
-# -- which addresses may be called -------------------------------------------------------------------------------------
+# -- allowed addresses -------------------------------------------------------------------------------------------------
 
 
 def _parse_endpoint(url: str, policy: FetchPolicy) -> _Endpoint:
-    """The URL taken apart. Raises `InvalidRequest` for one that may not be called whatever its host resolves to."""
+    """The parts of a URL. Raises `InvalidRequest` if it is not allowed, regardless of the address of its host."""
     parts = _split(url)
     if parts.scheme == "http" and not policy.allow_http:
         raise InvalidRequest("Specifications are fetched over https only.", hint="Write https:// instead of http://.")
     if parts.scheme not in ("https", "http"):
-        raise InvalidRequest("Specifications are fetched over https only.", hint="Give an https:// address.")
+        raise InvalidRequest("Specifications are fetched over https only.", hint="Use an https:// URL.")
     if "@" in parts.netloc:
-        raise InvalidRequest("The URL holds a user name or a password.", hint="Leave them out.")
+        raise InvalidRequest("The URL contains a user name or a password.", hint="Remove them.")
     secure = parts.scheme == "https"
     port = _port(parts)
     if port is None:
         port = 443 if secure else 80
     elif policy.ports is not None and port not in policy.ports:
         allowed = ", ".join(map(str, sorted(policy.ports)))
-        raise InvalidRequest(f"Port {port} may not be called.", hint=f"Allowed: {allowed}.")
+        raise InvalidRequest(f"Port {port} is not allowed.", hint=f"Allowed: {allowed}.")
     host = _host(parts)
     path = parts.path or "/"
     target = f"{path}?{parts.query}" if parts.query else path
@@ -140,12 +140,12 @@ def _parse_endpoint(url: str, policy: FetchPolicy) -> _Endpoint:
 
 def _split(url: str) -> SplitResult:
     if len(url) > _MAX_URL or any(c <= " " or c == "\\" or c == "\x7f" for c in url):
-        raise InvalidRequest("The URL is too long, or holds white space, control characters or backslashes.")
+        raise InvalidRequest("The URL is too long, or contains white space, control characters or backslashes.")
     try:
         encoded = quote(url, safe="".join(map(chr, range(0x21, 0x7F))))
         parts = urlsplit(encoded)
         if not url.isascii() and urlsplit(url).netloc != parts.netloc:
-            raise InvalidRequest("The host's name is not ASCII.", hint="Write it in its xn-- form.")
+            raise InvalidRequest("The host name is not ASCII.", hint="Write it in its xn-- form.")
     except (ValueError, UnicodeError):
         raise InvalidRequest("That is not a URL.") from None
     return parts
@@ -155,16 +155,16 @@ def _port(parts: SplitResult) -> int | None:
     try:
         return parts.port
     except ValueError:
-        raise InvalidRequest("The URL's port is not a number from 0 to 65535.") from None
+        raise InvalidRequest("The port in the URL is not a number from 0 to 65535.") from None
 
 
 def _host(parts: SplitResult) -> str:
-    """The host as a name or as an address in its usual form. Other ways to write an address are refused, not guessed at."""
+    """The host as a name or an address in its usual form. Other notations of addresses are refused."""
     host = (parts.hostname or "").removesuffix(".")
     if (address := _as_address(host)) is not None and ("[" in parts.netloc) == (address.version == 6):
         return str(address)
     if _HOST.fullmatch(host) is None or _NUMBER.fullmatch(host.rpartition(".")[2]):
-        raise InvalidRequest("The URL's host is neither a name nor an address in its usual form.")
+        raise InvalidRequest("The host in the URL is neither a name nor an address in its usual form.")
     return host
 
 
@@ -176,7 +176,7 @@ def _as_address(text: str) -> _Address | None:
 
 
 def is_public(address: _Address) -> bool:
-    """Whether an address belongs to the public Internet, whatever other address may be wrapped up in it."""
+    """Whether an address, and any IPv4 address embedded in it, is on the public Internet."""
     if isinstance(address, ipaddress.IPv6Address):
         if address in _NAT64:
             return is_public(ipaddress.IPv4Address(int(address) & 0xFFFFFFFF))
@@ -197,32 +197,32 @@ def is_public(address: _Address) -> bool:
 
 
 def _addresses(endpoint: _Endpoint, policy: FetchPolicy, deadline: _Deadline) -> list[_Address]:
-    """Every address of the host, all of them checked: one that may not be called spoils the name."""
+    """All addresses of the host. If one of them is not allowed, the host is refused."""
     literal = _as_address(endpoint.host)
     names = [endpoint.host] if literal is not None else _resolve(endpoint, policy, deadline)
     found = [address for name in names if (address := _as_address(name)) is not None]
     if not found or len(found) != len(names):
-        raise UpstreamError("The host's name is not known.")
+        raise UpstreamError("The host name cannot be resolved.")
     if not policy.allow_private and not all(map(is_public, found)):
-        raise InvalidRequest("The URL's host is not on the public Internet.", hint="Download the file by hand.")
+        raise InvalidRequest("The host in the URL is not on the public Internet.", hint="Download the file by hand.")
     return found
 
 
 def _resolve(endpoint: _Endpoint, policy: FetchPolicy, deadline: _Deadline) -> Sequence[str]:
-    """The host's addresses. In a thread, because the system's resolver knows no time limit."""
+    """The addresses of the host. It runs in a thread, because the system's resolver has no time limit."""
     answers: SimpleQueue[Sequence[str]] = SimpleQueue()
 
-    def ask() -> None:
+    def resolve() -> None:
         addresses: Sequence[str] = ()
         with suppress(OSError, UnicodeError):
             addresses = policy.resolve(endpoint.host, endpoint.port)
         answers.put(addresses)
 
-    threading.Thread(target=ask, name="resolve", daemon=True).start()
+    threading.Thread(target=resolve, name="resolve", daemon=True).start()
     try:
         return answers.get(timeout=deadline.remaining())
     except Empty:
-        raise deadline.passed() from None
+        raise deadline.timeout_error() from None
 
 
 # -- one request -------------------------------------------------------------------------------------------------------
@@ -234,7 +234,7 @@ class _Redirect:
 
 
 class _Deadline:
-    """The one time limit over all that a fetch does."""
+    """The time limit for a whole download."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
@@ -243,15 +243,15 @@ class _Deadline:
     def remaining(self) -> float:
         left = self._end - time.monotonic()
         if left <= 0:
-            raise self.passed()
+            raise self.timeout_error()
         return left
 
-    def passed(self) -> TimedOut:
+    def timeout_error(self) -> TimedOut:
         return TimedOut(f"The specification did not arrive within {self._seconds:g} seconds.")
 
 
 class _DeadlineReader(io.RawIOBase):
-    """What arrives on a socket, under the deadline at every single read."""
+    """Reads from a socket, with the deadline applied to every read."""
 
     def __init__(self, connection: socket.socket, deadline: _Deadline) -> None:
         self._connection = connection
@@ -266,7 +266,7 @@ class _DeadlineReader(io.RawIOBase):
 
 
 class _DeadlineSocket:
-    """A connected socket as `http.client` wants one. Who opened the socket closes it."""
+    """A connected socket for `http.client`. The code that opened the socket closes it."""
 
     def __init__(self, connection: socket.socket, deadline: _Deadline) -> None:
         self._connection = connection
@@ -289,13 +289,13 @@ def _get(endpoint: _Endpoint, policy: FetchPolicy, deadline: _Deadline) -> bytes
         with _connected(endpoint, addresses, policy, deadline) as connection:
             return _send_request(endpoint, _DeadlineSocket(connection, deadline), policy)
     except TimeoutError:
-        raise deadline.passed() from None
+        raise deadline.timeout_error() from None
     except ssl.SSLCertVerificationError:
-        raise UpstreamError("The server's certificate does not prove that it is that host.") from None
+        raise UpstreamError("The certificate of the server cannot be verified for this host.") from None
     except http.client.IncompleteRead:
         raise _truncated_error() from None
     except http.client.HTTPException:
-        raise UpstreamError("The server's answer is not HTTP.") from None
+        raise UpstreamError("The server did not answer with HTTP.") from None
     except ssl.SSLEOFError:
         raise _truncated_error() from None
     except OSError:
@@ -306,13 +306,13 @@ def _get(endpoint: _Endpoint, policy: FetchPolicy, deadline: _Deadline) -> bytes
 def _connected(
     endpoint: _Endpoint, addresses: Sequence[_Address], policy: FetchPolicy, deadline: _Deadline
 ) -> Iterator[socket.socket]:
-    """A connection to one of the checked addresses; with TLS, its certificate proves the host's name."""
+    """A connection to one of the checked addresses. With TLS, the certificate must match the host."""
     connection = _connect_to_any(addresses, endpoint.port, deadline)
     try:
         if endpoint.secure:
             context = policy.tls or _default_tls_context()
             connection.settimeout(deadline.remaining())
-            # A stream that ends without saying so was cut off.
+            # A stream that ends without a TLS close message was cut off.
             connection = context.wrap_socket(connection, server_hostname=endpoint.host, suppress_ragged_eofs=False)
         yield connection
     finally:
@@ -320,7 +320,7 @@ def _connected(
 
 
 def _connect_to_any(addresses: Sequence[_Address], port: int, deadline: _Deadline) -> socket.socket:
-    """The first address that answers. Each gets its share of the time, so that a dead one does not use up all of it."""
+    """A connection to the first address that answers. Each gets an equal share of the remaining time."""
     for index, address in enumerate(addresses):
         family = socket.AF_INET6 if address.version == 6 else socket.AF_INET
         connection = socket.socket(family, socket.SOCK_STREAM)
@@ -344,9 +344,9 @@ def _default_tls_context() -> ssl.SSLContext:
     return context
 
 
-def _send_request(endpoint: _Endpoint, wire: _DeadlineSocket, policy: FetchPolicy) -> bytes | _Redirect:
+def _send_request(endpoint: _Endpoint, deadline_socket: _DeadlineSocket, policy: FetchPolicy) -> bytes | _Redirect:
     request = http.client.HTTPConnection(endpoint.host, endpoint.port)
-    request.sock = wire
+    request.sock = deadline_socket
     request.putrequest("GET", endpoint.target, skip_host=True, skip_accept_encoding=True)
     for name, value in (
         ("Host", endpoint.authority),
@@ -369,29 +369,29 @@ def _send_request(endpoint: _Endpoint, wire: _DeadlineSocket, policy: FetchPolic
 
 
 def _redirect_endpoint(endpoint: _Endpoint, redirect: _Redirect, policy: FetchPolicy) -> _Endpoint:
-    """Where a redirect leads, if it may be followed."""
+    """The target of a redirect, if it is allowed."""
     # Header bytes above ASCII arrive as Latin-1; in a URL they are percent-encoded bytes.
     location = quote(redirect.location.encode("latin-1", "replace"), safe="".join(map(chr, range(0x21, 0x7F))))
     if not location:
-        raise UpstreamError("The server redirects to nowhere.")
+        raise UpstreamError("The server redirects without naming a URL.")
     try:
         joined = urljoin(endpoint.url, location)
     except ValueError:
         raise InvalidRequest("That is not a URL.") from None
-    following = _parse_endpoint(joined, policy)
-    if endpoint.secure and not following.secure:
-        raise UpstreamError("The server redirects from https to http, which is not followed.")
-    return following
+    target = _parse_endpoint(joined, policy)
+    if endpoint.secure and not target.secure:
+        raise UpstreamError("The server redirects from https to http, which is not allowed.")
+    return target
 
 
-# -- what may be stored ------------------------------------------------------------------------------------------------
+# -- checks of the response --------------------------------------------------------------------------------------------
 
 
 def _check_headers(response: http.client.HTTPResponse, endpoint: _Endpoint) -> None:
     headers = response.headers
     encoding = headers.get("Content-Encoding", "identity").strip().lower()
     if encoding not in ("", "identity") or headers.get("Transfer-Encoding", "chunked").strip().lower() != "chunked":
-        raise UpstreamError("The server sent the specification compressed, though it was asked not to.")
+        raise UpstreamError("The server compressed the specification, although the request did not allow it.")
     kind = headers.get_content_type() if "Content-Type" in headers else ""
     if kind in _HTML_TYPES:
         raise UpstreamError("The server sent a web page, not a specification's text.", hint=_PLAIN_TEXT_HINT)
@@ -403,15 +403,15 @@ def _check_headers(response: http.client.HTTPResponse, endpoint: _Endpoint) -> N
 
 def _body(response: http.client.HTTPResponse, max_bytes: int) -> bytes:
     too_large = TooLarge(f"The specification is larger than {max_bytes} bytes.")
-    promised = response.length
-    if promised is not None and promised > max_bytes:
+    expected = response.length
+    if expected is not None and expected > max_bytes:
         raise too_large
     body = bytearray()
     while piece := response.read(min(65536, max_bytes + 1 - len(body))):
         body += piece
         if len(body) > max_bytes:
             raise too_large
-    if promised is not None and len(body) < promised:
+    if expected is not None and len(body) < expected:
         raise _truncated_error()
     return bytes(body)
 
@@ -432,15 +432,15 @@ def _check_text(body: bytes) -> None:
 
 
 def _store(body: bytes, destination: Path, within: Path | None) -> None:
-    """Write a file whole or not at all. A link at its place is replaced, never followed."""
+    """Write a file completely or not at all. An existing link is replaced, not followed."""
     try:
         folder = destination.parent
         if within is not None and not folder.resolve().is_relative_to(within.resolve()):
-            raise InvalidRequest("The place for downloaded specifications lies outside the project.")
+            raise InvalidRequest("The directory for downloaded specifications is outside the project.")
         make_folders(folder)
         write_file(destination, body)
-    except (OSError, ValueError, RuntimeError):  # the last one from a circle of links
-        raise Unavailable("The specification was fetched but cannot be stored in its place.") from None
+    except (OSError, ValueError, RuntimeError):  # RuntimeError is raised for circular links
+        raise Unavailable("The specification was downloaded but cannot be stored.") from None
 
 
 __all__ = ["FetchPolicy", "Resolver", "fetch_specification", "is_public", "resolve_host"]

@@ -1,8 +1,8 @@
-"""Ignore rules as git means them: which names of a directory are none of the project's business.
+"""Ignore rules with the same semantics as in git.
 
-A rule is matched against one entry and never against what stands above it: a walk that does not enter an ignored directory
-gives the rest. Matching is done on bytes, as git does it, so `?` is one byte. Rules are translated here and not by a library,
-because a walk needs three answers (ignored, kept, not said) for each file of rules, and exactly git's.
+A rule is matched against one entry, never against the directories above it; the walk does not enter ignored
+directories. Matching works on bytes, as in git, so `?` is one byte. Rules are translated here and not by a library,
+because a walk needs three results (ignored, included, no match) for each ignore file, and exactly those of git.
 """
 
 from __future__ import annotations
@@ -35,22 +35,22 @@ _ASCII = {
 
 @dataclass(frozen=True, slots=True)
 class IgnoreRule:
-    """One line of a file of rules."""
+    """One line of an ignore file."""
 
     source: bytes
-    """A regular expression for the name, or for the path where the rule names directories."""
+    """A regular expression for the name, or for the path if the rule contains a slash."""
     negated: bool
     only_directories: bool
     is_path: bool
     literal: bytes | None = None
-    """The name, where the rule is nothing but a name."""
+    """The name, if the rule is only a name."""
     ending: bytes | None = None
-    """The end of the name, where the rule is a star and an end."""
+    """The end of the name, if the rule is a star and an ending."""
 
 
 @dataclass(slots=True)
 class IgnoreRules:
-    """The rules of one file, for the entries below `base`: the path of its directory, empty or with a slash at its end."""
+    """The rules of one file for the entries below `base`, the path of its directory: empty or ending with a slash."""
 
     base: bytes
     rules: tuple[IgnoreRule, ...]
@@ -69,7 +69,7 @@ class IgnoreRules:
         self._compiled = [(re.compile(rule.source, re.DOTALL), rule) for rule in reversed(self.rules)]
 
     def verdict(self, path: bytes, name: bytes, is_directory: bool) -> bool | None:
-        """True for an entry that is ignored, False for one that is kept, None where no rule speaks of it."""
+        """True for an ignored entry, False for one that is explicitly included, None if no rule matches."""
         may_match = (
             name in self._literals
             or (self._endings and name.endswith(self._endings))
@@ -87,7 +87,7 @@ class IgnoreRules:
 
 
 def parse_rules(data: bytes, base: str = "") -> IgnoreRules | None:
-    """The rules in the bytes of an ignore file, or None where it holds none."""
+    """The rules in an ignore file, or None if it has none."""
     data = data.removeprefix(b"\xef\xbb\xbf")
     found = []
     for line in data.split(b"\n"):
@@ -100,13 +100,13 @@ def parse_rules(data: bytes, base: str = "") -> IgnoreRules | None:
 
 
 def rules_from_patterns(patterns: Iterable[str]) -> IgnoreRules | None:
-    """Rules from a list of patterns in the same language, below the root."""
+    """The rules of a list of patterns in the same syntax, relative to the root."""
     found = tuple(rule for pattern in patterns if (rule := parse_rule(os.fsencode(pattern))) is not None)
     return IgnoreRules(b"", found) if found else None
 
 
 def parse_rule(line: bytes) -> IgnoreRule | None:
-    """The rule of one line; None for an empty one, a comment, and a pattern that can never match."""
+    """The rule in a line, or None for an empty line, a comment, or a pattern that can never match."""
     if not line or line.startswith(b"#") or len(line) > _MAX_RULE_BYTES:
         return None
     pattern = _without_trailing_spaces(line)
@@ -125,7 +125,7 @@ def parse_rule(line: bytes) -> IgnoreRule | None:
     if not is_path and pattern.startswith(b"*") and not _SPECIAL.search(pattern, 1):
         ending = pattern[1:]
         return IgnoreRule(b".*" + re.escape(ending), negated, only_directories, is_path, ending=ending)
-    # As in git, what stands before the first special character is compared by itself: `a**/b` matches `ab`.
+    # As in git, the text before the first special character is compared separately: `a**/b` matches `ab`.
     rest = _to_regex(pattern[special.start() :])
     if rest is None:
         return None
@@ -138,7 +138,7 @@ def _any_of(sources: Iterable[bytes]) -> re.Pattern[bytes] | None:
 
 
 def _without_trailing_spaces(line: bytes) -> bytes:
-    """A line without the spaces at its end, of which a backslash keeps one."""
+    """A line without trailing spaces. A backslash keeps the space after it."""
     end = position = 0
     while position < len(line):
         if line[position : position + 1] == b"\\":
@@ -158,9 +158,9 @@ _REST = b".*"
 
 
 def _to_regex(pattern: bytes) -> bytes | None:
-    """A pattern as a regular expression; None for one that is not well formed, which never matches."""
+    """A pattern as a regular expression, or None for a malformed one, which never matches."""
     components: list[list[bytes] | bytes] = [[b""]]
-    """Each a list of what stands between the stars of a name, or one of the constants for `**`."""
+    """Each is a list of the parts of a name between its stars, or one of the constants for `**`."""
     position = 0
     while position < len(pattern):
         character = pattern[position : position + 1]
@@ -201,7 +201,7 @@ def _to_regex(pattern: bytes) -> bytes | None:
 
 
 def _double_star(pattern: bytes, start: int, end: int) -> tuple[bytes, int] | None:
-    """What a run of stars stands for when it is all of a path's component, and where the pattern goes on behind it."""
+    """The meaning of a run of stars that is a whole path component, and the position after it."""
     if end - start < 2 or (start > 0 and pattern[start - 1 : start] != b"/"):
         return None
     if end == len(pattern):
@@ -212,10 +212,10 @@ def _double_star(pattern: bytes, start: int, end: int) -> tuple[bytes, int] | No
 
 
 def _join_components(components: list[list[bytes] | bytes]) -> bytes:
-    """All components as one expression that no path makes slow.
+    """All components as one expression that is not slow for any path.
 
-    Between two `**` stands a fixed number of components, so the first place where they fit is as good as any later one, and
-    the expression never has to come back to it: the group is atomic.
+    There is a fixed number of components between two `**`, so their first match is as good as any later one, and the
+    group can be atomic.
     """
     if components[-2:-1] == [_REST]:
         components = components[:-1]
@@ -230,18 +230,21 @@ def _join_components(components: list[list[bytes] | bytes]) -> bytes:
 
 
 def _name_regex(pieces: list[bytes]) -> bytes:
-    """The expression of one name from what stands between its stars; what a star has passed it does not give back."""
+    """The expression of one name from the parts between its stars. The groups of the stars are atomic."""
     first, *others = pieces
     inner = b"".join(b"(?>[^/]*?" + piece + b")" for piece in others[:-1])
     return first + inner + (b"[^/]*" + others[-1] if others else b"")
 
 
 def _character_class(pattern: bytes, position: int) -> tuple[bytes, int] | None:
-    """The expression for a set that starts behind its bracket, and where the pattern goes on; None if it is never closed."""
+    """The expression for a set that starts at `position`, after its bracket, and the position after it.
+
+    None if the set is not closed.
+    """
     negated = pattern[position : position + 1] in (b"!", b"^")
     position += negated
     members: set[int] = set()
-    before: int | None = None
+    previous: int | None = None
     first = True
     while first or pattern[position : position + 1] != b"]":
         first = False
@@ -254,13 +257,13 @@ def _character_class(pattern: bytes, position: int) -> tuple[bytes, int] | None:
                 return None
             current = pattern[position]
             members.add(current)
-        elif current == ord("-") and before is not None and pattern[position + 1 : position + 2] not in (b"", b"]"):
+        elif current == ord("-") and previous is not None and pattern[position + 1 : position + 2] not in (b"", b"]"):
             position += 1
             if pattern[position] == ord("\\"):
                 position += 1
                 if position >= len(pattern):
                     return None
-            members.update(range(before, pattern[position] + 1))
+            members.update(range(previous, pattern[position] + 1))
             current = None
         elif pattern[position : position + 2] == b"[:":
             end = pattern.find(b"]", position + 2)
@@ -276,7 +279,7 @@ def _character_class(pattern: bytes, position: int) -> tuple[bytes, int] | None:
                 position, current = end, None
         else:
             members.add(pattern[position])
-        before = current
+        previous = current
         position += 1
     chosen = set(range(256)) - members if negated else members
     chosen.discard(ord("/"))

@@ -1,4 +1,4 @@
-"""The git repository that a directory belongs to, as far as its files tell: where it begins, and what it ignores."""
+"""The root of the git repository that a directory belongs to, and its ignore rules, read without starting git."""
 
 from __future__ import annotations
 
@@ -12,12 +12,15 @@ MAX_IGNORE_BYTES = 1024 * 1024
 
 
 def repository_root(folder: Path) -> Path | None:
-    """The directory with the `.git` at or above a folder. A worktree and a submodule have a file of that name."""
+    """The directory with `.git` at or above a folder. In a worktree or submodule, `.git` is a file."""
     return next((above for above in (folder, *folder.parents) if (above / ".git").exists()), None)
 
 
 def read_rules(path: str, base: str) -> IgnoreRules | None:
-    """The rules of an ignore file; none where there is no such regular file of bearable size. As in git, no link is followed."""
+    """The rules of an ignore file, or None if it is missing, too large, or not a regular file.
+
+    As in git, links are not followed.
+    """
     try:
         if not hasattr(os, "O_NOFOLLOW") and os.path.islink(path):  # noqa: PTH114
             return None
@@ -37,10 +40,10 @@ def read_rules(path: str, base: str) -> IgnoreRules | None:
 
 
 def outer_rules(root: Path) -> list[IgnoreRules]:
-    """What the repository says about the entries of a root before the root's own files do, the weakest first.
+    """The rules that the repository around a root defines for its entries, the weakest first.
 
-    The rules speak of paths from the repository's root. A root that the repository around it ignores is not part of it, and
-    then its rules do not count.
+    The rules use paths from the root of the repository. If the repository ignores the root, the root is not part of
+    it, and there are no rules.
     """
     repository = repository_root(root)
     if repository is None:
@@ -56,16 +59,16 @@ def outer_rules(root: Path) -> list[IgnoreRules]:
 
 
 def is_ignored(rules: list[IgnoreRules], path: bytes, name: bytes, is_directory: bool) -> bool | None:
-    """What the strongest of some rules says about an entry: that of the innermost file. None where none speaks of it."""
-    for one in reversed(rules):
-        verdict = one.verdict(path, name, is_directory)
+    """Whether an entry is ignored, by the innermost file with a matching rule. None if no rule matches."""
+    for file_rules in reversed(rules):
+        verdict = file_rules.verdict(path, name, is_directory)
         if verdict is not None:
             return verdict
     return None
 
 
 def _common_directory(repository: Path) -> Path:
-    """The directory that holds what all worktrees of a repository share."""
+    """The git directory that all worktrees of a repository share."""
     marker = repository / ".git"
     if marker.is_dir():
         return marker

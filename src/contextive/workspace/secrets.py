@@ -1,4 +1,4 @@
-"""What must never be indexed: files that hold secrets by their name, and texts that hold one."""
+"""Detect secrets, which must never be indexed, by file name and by content."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ _NAMES: Final = frozenset(
         "service_account.json",
     }
 )  # fmt: skip
-_ENDINGS: Final = (
+_SUFFIXES: Final = (
     ".env", ".jks", ".kdb", ".kdbx", ".key", ".keystore", ".ovpn", ".p12", ".pem", ".pfx", ".pkcs12", ".ppk", ".tfstate",
     ".tfstate.backup",
 )  # fmt: skip
-_BEGINNINGS: Final = (".env.", "client_secret_", "id_dsa", "id_ecdsa", "id_ed25519", "id_rsa")
+_PREFIXES: Final = (".env.", "client_secret_", "id_dsa", "id_ecdsa", "id_ed25519", "id_rsa")
 
-# A literal that must occur, which is quick to look for, and the shape that makes it a secret.
-_SHAPES: Final = tuple(
-    (anchor, re.compile(shape, re.ASCII))
-    for anchor, shape in (
-        # A mention of the marker is no key: behind it a line must follow, in a file or in a string.
+# A literal that must occur, which is fast to search for, and the pattern that makes it a secret.
+_PATTERNS: Final = tuple(
+    (anchor, re.compile(pattern, re.ASCII))
+    for anchor, pattern in (
+        # The marker alone is not a key: another line must follow it, in a file or in a string.
         (
             "PRIVATE KEY",
             r"-----BEGIN (?:[A-Z0-9]{1,16} ){0,4}PRIVATE KEY(?: BLOCK)?-----[ \t]*(?:\n|\r|\\[rn])(?:\s|\\[rn]){0,8}[\w+/]{3}",
@@ -59,13 +59,13 @@ _SHAPES: Final = tuple(
 
 
 def is_secret_name(name: str) -> bool:
-    """Whether a file of this name holds secrets, as far as names tell. An example of an environment file holds none."""
+    """Whether the name of a file suggests that it contains secrets. An example of an environment file does not."""
     name = name.lower()
     if name.endswith(".env.example"):
         return False
-    return name in _NAMES or name.startswith(_BEGINNINGS) or name.endswith(_ENDINGS)
+    return name in _NAMES or name.startswith(_PREFIXES) or name.endswith(_SUFFIXES)
 
 
 def contains_secret(text: str) -> bool:
-    """Whether a text holds a private key, or a token of a well-known shape."""
-    return any(anchor in text and shape.search(text) for anchor, shape in _SHAPES)
+    """Whether a text contains a private key or a token in a known format."""
+    return any(anchor in text and pattern.search(text) for anchor, pattern in _PATTERNS)

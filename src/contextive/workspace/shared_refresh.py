@@ -1,4 +1,4 @@
-"""A refresh at a project's files that many callers share."""
+"""A refresh of a project's files, shared by concurrent callers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from collections.abc import Callable
 
 
 class SharedRefresh:
-    """One refresh at a time. Whoever comes while one is under way has a part in the next, which sees all that was saved before."""
+    """Runs one refresh at a time.
+
+    Callers that arrive during a refresh share the next one, which sees everything saved before.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
@@ -15,7 +18,7 @@ class SharedRefresh:
         self._ended = 0
 
     def run(self, refresh: Callable[[], None]) -> None:
-        """Returns after a refresh that began after this call. What the refresh raises, the caller who made it gets."""
+        """Return after a refresh that started after this call. Only the caller that ran it gets its exceptions."""
         begun_before = self._begun
         with self._lock:
             if self._ended > begun_before:

@@ -1,4 +1,4 @@
-"""What to look for in the syntax tree of each language: declarations, calls and imports."""
+"""Queries for declarations, calls and imports in the syntax tree of each language."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""C and C++. Definitions count; prototypes do not, or every function would have two places."""
+"""C and C++. Only definitions are symbols; with prototypes every function would be declared twice."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _SHARED: tuple[tuple[Role, str], ...] = (
     ),
     (
         "type",
-        # `typedef struct a {…} b;` is two names; the second has the place of its word, or it would hold the first.
+        # `typedef struct a {…} b;` declares two names. `b` covers only its identifier, or it would contain `a`.
         (
             "((type_definition type: [(struct_specifier name: (_) @s body: (_)) (union_specifier name: (_) @s body: (_))"
             " (enum_specifier name: (_) @s body: (_))] declarator: (type_identifier) @n @d) (#not-eq? @s @n))"

@@ -6,7 +6,7 @@ from contextive.knowledge.grammars.grammar import Grammar, Role
 
 _FUNCTION = "[(arrow_function) (function_expression) (generator_function)]"
 _ASSIGNED = f"(variable_declarator name: (identifier) @n value: {_FUNCTION}) @d"
-_HELD = f"[(lexical_declaration {_ASSIGNED}) (variable_declaration {_ASSIGNED})]"
+_VARIABLE = f"[(lexical_declaration {_ASSIGNED}) (variable_declaration {_ASSIGNED})]"
 _NAMES = "[(property_identifier) (private_property_identifier)] @n"
 
 
@@ -18,8 +18,8 @@ def import_names(text: str, _path: str) -> tuple[str, ...]:
 
 _SHARED: tuple[tuple[Role, str], ...] = (
     ("function", "[(function_declaration) (generator_function_declaration)] @d"),
-    ("function", f"(program {_HELD})"),
-    ("function", f"(program (export_statement {_HELD}))"),
+    ("function", f"(program {_VARIABLE})"),
+    ("function", f"(program (export_statement {_VARIABLE}))"),
     (
         "function",
         (
@@ -50,7 +50,7 @@ _TYPED: tuple[tuple[Role, str], ...] = (
     ("space", "(internal_module name: [(identifier) (nested_identifier)] @n) @d"),
     ("space", "(module name: (identifier) @n) @d"),
     ("function", "(function_signature) @d"),
-    ("function", f"(internal_module body: (statement_block [{_HELD} (export_statement {_HELD})]))"),
+    ("function", f"(internal_module body: (statement_block [{_VARIABLE} (export_statement {_VARIABLE})]))"),
     ("method", f"[(method_signature name: {_NAMES}) (abstract_method_signature name: {_NAMES})] @d"),
     ("method", f"(class_body (public_field_definition name: {_NAMES} value: {_FUNCTION}) @d)"),
     ("wrapper", "(export_statement (decorator)) @d"),

@@ -1,7 +1,7 @@
-"""The shape of a grammar's table.
+"""The queries and settings of one language.
 
-A pattern is a tree-sitter query with fixed capture names. `@d` is the node whose lines count, `@n` the node that is a name, and
-`@o` the owner of the name, where the source names it beside the declaration (a Go receiver, `Foo.prototype`).
+A pattern is a tree-sitter query with fixed capture names. `@d` is the declaration, `@n` its name, and `@o` the owner
+of the name if the source names it next to the declaration (a Go receiver, `Foo.prototype`).
 """
 
 from __future__ import annotations
@@ -16,27 +16,27 @@ Role = Literal[
     "method",
     "interface",
     "type",
-    "space",  # names what stands inside, and is no symbol: a namespace or module
+    "space",  # qualifies the names inside but is not a symbol: a namespace or module
     "body",  # the same, and functions inside are methods: an impl block
-    "wrapper",  # the declaration inside starts where this starts: decorators, templates
+    "wrapper",  # the declaration inside starts where the wrapper starts: decorators, templates
     "call",
-    "invocation",  # a call whose name is a field of it
+    "invocation",  # a call whose name is one of its fields
     "import",
 ]
 ImportNames = Callable[[str, str], tuple[str, ...]]
-"""From the text of an import and the path of its file to the names that are imported."""
+"""Takes the text of an import and the path of its file, returns the imported names."""
 
 
 @dataclass(frozen=True, slots=True)
 class Grammar:
-    """How one language is read."""
+    """How to parse one language."""
 
     language: str
     package: str
-    """The package that carries the compiled grammar."""
+    """The package with the compiled grammar."""
     patterns: tuple[tuple[Role, str], ...]
     non_code: str
     """A query for what is not code: strings and comments."""
     import_names: ImportNames
     loader: str = "language"
-    """The function of the package that gives the grammar."""
+    """The function of the package that returns the grammar."""

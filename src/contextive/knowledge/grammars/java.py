@@ -10,7 +10,7 @@ _IMPORT = re.compile(r"import\s+(?:static\s+)?([\w.]*\w(?:\.\*)?)")
 
 
 def import_names(text: str, _path: str) -> tuple[str, ...]:
-    """The dotted name as it is written, with `.*` where it stands for all; with the class too when a member is imported."""
+    """The dotted name as written, including `.*`, and also its class if a member is imported."""
     found = _IMPORT.match(text)
     if found is None:
         return ()
@@ -27,7 +27,7 @@ JAVA = Grammar(
         ("interface", "[(interface_declaration) (annotation_type_declaration)] @d"),
         ("type", "(enum_declaration) @d"),
         ("method", "[(method_declaration) (constructor_declaration) (compact_constructor_declaration)] @d"),
-        # The name alone would be found behind its object, with every link of a long chain waiting for it at once.
+        # A pattern for the name alone matches only after its object, so a long chain keeps every match open at once.
         ("invocation", "(method_invocation) @n"),
         ("call", "(object_creation_expression type: (_) @n)"),
         ("import", "(import_declaration) @n"),

@@ -14,10 +14,10 @@ _MODULE = re.compile(r"[\w.]+")
 
 
 def import_names(text: str, path: str) -> tuple[str, ...]:
-    """Modules, and each name behind `from`, which may be a module too.
+    """Modules, and the names imported with `from`, which may be modules too.
 
-    Absolute names are dotted as they are written. Relative ones are resolved against the path, and slashed: `from .m import f`
-    in `src/p/a.py` gives `src/p/m` and `src/p/m/f`. What leaves the project gives nothing.
+    Absolute names stay dotted. Relative ones are resolved against the path and have slashes: `from .m import f` in
+    `src/p/a.py` gives `src/p/m` and `src/p/m/f`. Imports from outside the project are left out.
     """
     text = _COMMENT.sub("", text) if "#" in text else text
     text = _ALIAS.sub("", " ".join(text.replace("\\", " ").split()))

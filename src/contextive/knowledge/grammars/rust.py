@@ -6,47 +6,47 @@ import re
 
 from contextive.knowledge.grammars.grammar import Grammar
 
-_SIGN = re.compile(r"[{},]|\*|\w+")
+_TOKEN = re.compile(r"[{},]|\*|\w+")
 _ALIAS = re.compile(r"(?<!\s)\s++as\s++\w++")
-_MOST = 200
-"""Parts of one path, and leaves of one tree."""
+_MAX_PARTS = 200
+"""The limit of parts in one path, and of paths in one `use` tree."""
 
 
 def import_names(text: str, _path: str) -> tuple[str, ...]:
-    """Dotted paths, with every beginning of each: `crate::a::{b, c}` gives `crate`, `crate.a`, `crate.a.b` and `crate.a.c`.
+    """Dotted paths and all their prefixes: `crate::a::{b, c}` gives `crate`, `crate.a`, `crate.a.b` and `crate.a.c`.
 
-    Any beginning may be the file that is meant. `mod name;` arrives as a bare word and gives `self.name`.
+    Any prefix may be the imported file. The text of `mod name;` is the bare name; it gives `self.name`.
     """
     if text.isidentifier():
         return (f"self.{text}",)
-    beginnings: dict[str, None] = {}
+    prefixes: dict[str, None] = {}
     for leaf in _leaves(text):
         parts = leaf.split(".")
-        beginnings.update((".".join(parts[:count]), None) for count in range(1, len(parts) + 1))
-    return tuple(beginnings)
+        prefixes.update((".".join(parts[:count]), None) for count in range(1, len(parts) + 1))
+    return tuple(prefixes)
 
 
 def _leaves(text: str) -> list[str]:
     prefixes: list[list[str]] = [[]]
     current: list[str] = []
     found: list[str] = []
-    for sign in _SIGN.findall(_ALIAS.sub("", text)):
-        if sign == "{":
+    for item in _TOKEN.findall(_ALIAS.sub("", text)):
+        if item == "{":
             prefixes.append(current)
             current = list(current)
-        elif sign in (",", "}"):
+        elif item in (",", "}"):
             if len(current) > len(prefixes[-1]):
                 found.append(".".join(current))
-            if sign == "}" and len(prefixes) > 1:
+            if item == "}" and len(prefixes) > 1:
                 prefixes.pop()
-                current = []  # what stands behind a group belongs to nobody
+                current = []  # nothing can follow a group
             else:
                 current = list(prefixes[-1])
-        elif not (sign == "self" and current):
-            current.append(sign)
+        elif not (item == "self" and current):
+            current.append(item)
         elif len(current) == len(prefixes[-1]):
             found.append(".".join(current))  # `a::{self}` is `a`
-        if len(current) > _MOST or len(found) > _MOST:
+        if len(current) > _MAX_PARTS or len(found) > _MAX_PARTS:
             break
     if current and len(current) > len(prefixes[-1]):
         found.append(".".join(current))
