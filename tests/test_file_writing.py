@@ -1,4 +1,4 @@
-"""A file is written whole or not at all, by its path or in an open directory."""
+"""Files are written completely or not at all, by path or in an open directory."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ both_forms = pytest.mark.parametrize("write", [by_path, by_handle])
 
 
 @both_forms
-def test_a_new_file_has_its_content_and_the_permissions_that_the_umask_leaves(write: Write, tmp_path: Path) -> None:
+def test_a_new_file_has_its_content_and_permissions_by_the_umask(write: Write, tmp_path: Path) -> None:
     before = os.umask(0o027)
     try:
         write(tmp_path, b"new")
@@ -100,7 +100,7 @@ def test_a_name_that_is_taken_is_refused_without_overwrite(write: Write, tmp_pat
 
 
 @both_forms
-def test_of_many_writers_of_one_new_name_one_succeeds(write: Write, tmp_path: Path) -> None:
+def test_only_one_of_many_writers_of_a_new_name_succeeds(write: Write, tmp_path: Path) -> None:
     written: list[bytes] = []
     start = threading.Barrier(8)
 
@@ -157,7 +157,7 @@ def test_the_permissions_are_set_before_anything_is_written(tmp_path: Path) -> N
         new.publish("file")
 
 
-def test_a_private_file_stays_private_where_it_replaces_an_open_one(tmp_path: Path) -> None:
+def test_a_private_file_stays_private_if_it_replaces_a_public_one(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"old")
     (tmp_path / "file").chmod(0o666)
     write_file(tmp_path / "file", b"secret", mode=0o600)
@@ -203,7 +203,7 @@ def test_an_open_directory_does_not_follow_a_link_that_replaced_it(overwrite: bo
 
 
 @pytest.mark.parametrize("durable", [True, False])
-def test_a_durable_file_is_synced_before_it_has_its_name_and_its_directory_afterwards(
+def test_a_durable_file_is_synced_before_the_rename_and_its_directory_afterwards(
     durable: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     synced: list[tuple[str, bool]] = []
@@ -219,7 +219,7 @@ def test_a_durable_file_is_synced_before_it_has_its_name_and_its_directory_after
     assert synced == ([("file", False), ("directory", True)] if durable else [])
 
 
-def test_a_file_that_is_written_by_its_path_is_not_taken_for_a_leftover(tmp_path: Path) -> None:
+def test_a_file_being_written_by_path_is_not_removed_as_a_leftover(tmp_path: Path) -> None:
     with new_file(tmp_path) as new, opened(tmp_path) as folder:
         new.stream.write(b"half")
         remove_leftovers(folder)
@@ -228,7 +228,7 @@ def test_a_file_that_is_written_by_its_path_is_not_taken_for_a_leftover(tmp_path
     assert contents(tmp_path) == {"file": b"half and half"}
 
 
-def test_only_an_open_directory_is_cleared_of_what_a_killed_writer_left(tmp_path: Path) -> None:
+def test_leftovers_of_a_killed_writer_are_removed_in_an_open_directory_only(tmp_path: Path) -> None:
     left = tmp_path / ".0123456789abcdef.tmp"
     left.write_bytes(b"half")
     by_path(tmp_path, b"new")
@@ -237,7 +237,7 @@ def test_only_an_open_directory_is_cleared_of_what_a_killed_writer_left(tmp_path
     assert contents(tmp_path) == {"file": b"new"}
 
 
-def test_a_writer_gives_up_where_another_one_does_not_let_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_writer_gives_up_if_another_one_keeps_the_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(file_writing, "LOCK_SECONDS", 0.05)
     with opened(tmp_path) as folder:
         assert lock(folder, exclusive=True)
@@ -247,7 +247,7 @@ def test_a_writer_gives_up_where_another_one_does_not_let_go(tmp_path: Path, mon
     assert contents(tmp_path) == {}
 
 
-def test_a_directory_that_can_be_written_and_not_listed_takes_a_file(tmp_path: Path) -> None:
+def test_a_file_is_written_into_a_directory_that_cannot_be_listed(tmp_path: Path) -> None:
     folder = tmp_path / "folder"
     folder.mkdir()
     folder.chmod(0o300)
@@ -256,7 +256,7 @@ def test_a_directory_that_can_be_written_and_not_listed_takes_a_file(tmp_path: P
     assert contents(folder) == {"file": b"new"}
 
 
-def test_a_path_is_written_on_a_system_without_handles_of_directories(tmp_path: Path) -> None:
+def test_a_path_is_written_on_a_system_without_directory_handles(tmp_path: Path) -> None:
     code = (
         "import sys; from pathlib import Path; from contextive.file_writing import write_file\n"
         "path = Path(sys.argv[1])\n"

@@ -1,4 +1,4 @@
-"""A call that failed is repeated where that may help, and no longer than its time allows."""
+"""A failed call is retried if that may help, within its time limit."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from contextive.retry import Failure, Retries, with_retries, with_retries_async
 FAULT = Failure(UpstreamError("down"), retryable=True)
 
 
-def test_the_first_attempt_that_succeeds_is_the_answer_and_pauses_grow() -> None:
+def test_the_first_success_is_returned_and_pauses_grow() -> None:
     outcomes: Iterator[str | Failure] = iter([FAULT, FAULT, "up"])
     pauses: list[float] = []
     assert with_retries(lambda: next(outcomes), Retries(4, 1.0), pauses.append) == "up"
     assert 0.5 <= pauses[0] <= 1.0 <= pauses[1] <= 2.0
 
 
-def test_attempts_that_are_awaited_follow_the_same_rules() -> None:
+def test_async_attempts_follow_the_same_rules() -> None:
     outcomes: Iterator[str | Failure] = iter([FAULT, "up"])
     pauses: list[float] = []
 
@@ -42,7 +42,7 @@ def test_attempts_that_are_awaited_follow_the_same_rules() -> None:
         (Failure(UpstreamError("down")), Retries(3, 0.0), 1),
         (FAULT, Retries(3, 60.0, deadline=time.monotonic()), 1),
     ],
-    ids=["the last attempt", "a failure that stays", "no time for another pause"],
+    ids=["last attempt", "not retryable", "no time left"],
 )
 def test_the_error_of_the_last_attempt_is_raised(failure: Failure, retries: Retries, attempts: int) -> None:
     made: list[None] = []
@@ -56,7 +56,7 @@ def test_the_error_of_the_last_attempt_is_raised(failure: Failure, retries: Retr
     assert len(made) == attempts
 
 
-def test_a_pause_that_the_service_asks_for_is_kept_up_to_the_longest_one() -> None:
+def test_the_pause_requested_by_the_service_is_used_up_to_the_maximum() -> None:
     asked = Failure(UpstreamError("busy"), retryable=True, retry_after_seconds=7.0)
     assert Retries(2, 1.0).pause_after(asked) == 7.0
     assert Retries(2, 1.0, longest_pause_seconds=3.0).pause_after(asked) == 3.0

@@ -33,10 +33,10 @@ def _pack(pack: Pack) -> Iterator[str]:
         yield from _tool(tool)
     if pack.resources:
         yield f"\n### Resources of {pack.name}\n\n| address | what |\n|---|---|\n"
-        yield from (f"| `{one.uri}` | {_cell(one.description or one.name)} |\n" for one in pack.resources)
+        yield from (f"| `{item.uri}` | {_cell(item.description or item.name)} |\n" for item in pack.resources)
     if pack.prompts:
         yield f"\n### Prompts of {pack.name}\n\n| name | what |\n|---|---|\n"
-        yield from (f"| `{one.name}` | {_cell(one.description)} |\n" for one in pack.prompts)
+        yield from (f"| `{item.name}` | {_cell(item.description)} |\n" for item in pack.prompts)
 
 
 def _tool(tool: Tool) -> Iterator[str]:
@@ -50,8 +50,8 @@ def _tool(tool: Tool) -> Iterator[str]:
         yield "\n| argument | type | default | what |\n|---|---|---|---|\n"
     for name, described in schema.get("properties", {}).items():
         default = described.get("default")
-        shown = "required" if name in required else "" if default is None else f"`{json.dumps(default)}`"
-        yield f"| `{name}` | {_cell(_type(described, schema))} | {shown} | {_cell(described.get('description', ''))} |\n"
+        value = "required" if name in required else "" if default is None else f"`{json.dumps(default)}`"
+        yield f"| `{name}` | {_cell(_type(described, schema))} | {value} | {_cell(described.get('description', ''))} |\n"
 
 
 def _type(described: Mapping[str, Any], schema: Mapping[str, Any]) -> str:

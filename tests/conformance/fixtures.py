@@ -1,4 +1,4 @@
-"""What the official conformance suite expects a server to offer, declared as a pack like any other."""
+"""The tools, resources and prompts that the official conformance suite calls, as a pack."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Announce = Callable[[str], Awaitable[None]]
 
 
 def conformance_pack(announce: Announce) -> Pack:
-    """The fixtures; `announce` publishes that the tools or the prompts changed."""
+    """Return the pack of fixtures; `announce` publishes that the tools or the prompts changed."""
     pack = Pack("conformance", title="Conformance fixtures", description="What the suite calls.")
     _plain_tools(pack, announce)
     _asking_tools(pack)

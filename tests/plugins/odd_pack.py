@@ -1,5 +1,6 @@
-"""A plugin whose handlers do everything that a handler should not, and a few things that it may. Copied into a package of
-its own by the tests, so it imports nothing but the public door."""
+"""A plugin whose handlers do everything that a handler should not do, and a few allowed things.
+
+The tests copy it into a separate package, so it imports only the public interface."""
 
 from __future__ import annotations
 
