@@ -45,15 +45,15 @@ def test_async_attempts_follow_the_same_rules() -> None:
     ids=["last attempt", "not retryable", "no time left"],
 )
 def test_the_error_of_the_last_attempt_is_raised(failure: Failure, retries: Retries, attempts: int) -> None:
-    made: list[None] = []
+    attempted: list[None] = []
 
     def attempt() -> str | Failure:
-        made.append(None)
+        attempted.append(None)
         return failure
 
     with pytest.raises(UpstreamError, match="down"):
         with_retries(attempt, retries, lambda _: None)
-    assert len(made) == attempts
+    assert len(attempted) == attempts
 
 
 def test_the_pause_requested_by_the_service_is_used_up_to_the_maximum() -> None:

@@ -65,9 +65,9 @@ def _type(described: Mapping[str, Any], schema: Mapping[str, Any]) -> str:
     kind = described.get("type", "any")
     if kind == "array":
         return f"array of {_type(described.get('items', {}), schema)}"
-    words = str(kind) if isinstance(kind, str) else " or ".join(one for one in kind if one != "null")
+    text = str(kind) if isinstance(kind, str) else " or ".join(one for one in kind if one != "null")
     least, most = described.get("minimum"), described.get("maximum")
-    return f"{words} {least} to {most}" if least is not None and most is not None else words
+    return f"{text} {least} to {most}" if least is not None and most is not None else text
 
 
 def _cell(text: str) -> str:

@@ -267,24 +267,28 @@ class AttackTarget:
     # -- the check ---------------------------------------------------------------------------------------------------
 
     def assert_unharmed(
-        self, *more: AttackResult, may_change: Sequence[str] = (), entries: int | None = None, shown: Sequence[str] = ()
+        self,
+        *more: AttackResult,
+        may_change: Sequence[str] = (),
+        entries: int | None = None,
+        allowed_texts: Sequence[str] = (),
     ) -> None:
         """Check everything that was sent since the last check.
 
         `may_change` are globs of project files that the attack may create or write; `entries` is how many log entries it
-        must add at least, by default one per shot; `shown` are texts that replies may contain, such as a stored path.
+        must add at least, by default one per shot; `allowed_texts` are texts that replies may contain, such as a stored path.
         """
         shots = [*self.shots, *(shot for shot in more if shot not in self.shots)]
         self.shots.clear()
         before, self._tree = self._tree, fingerprints(self.folder)
         assert self.process.process.poll() is None, f"the server died: {self.process.log_text[-3000:]}"
         for shot in shots:
-            self._check_reply(shot, shown)
+            self._check_reply(shot, allowed_texts)
         self._check_normal_call()
         self._check_log((len(shots) if entries is None else entries) + 1)
         self._check_tree(before, may_change)
 
-    def _check_reply(self, shot: AttackResult, shown: Sequence[str]) -> None:
+    def _check_reply(self, shot: AttackResult, allowed_texts: Sequence[str]) -> None:
         if shot.code is not None:
             known = shot.code in KNOWN_CODES or (shot.code.lstrip("-").isdigit() and int(shot.code) in KNOWN_RPC_CODES)
             assert known, f"{shot.what}: an unknown code {shot.code}: {shot.text[:500]}"
@@ -294,12 +298,12 @@ class AttackTarget:
         # The only absolute path that answers may contain is that of a stored document or backup.
         stored = [] if shot.code is not None else _STORED.findall(shot.text)
         self.assert_no_leak(
-            shot.text, shot.what, [*shown, *(path for path in stored if path.startswith(str(self.root)))]
+            shot.text, shot.what, [*allowed_texts, *(path for path in stored if path.startswith(str(self.root)))]
         )
 
-    def assert_no_leak(self, text: str, what: str = "", shown: Sequence[str] = ()) -> None:
+    def assert_no_leak(self, text: str, what: str = "", allowed_texts: Sequence[str] = ()) -> None:
         """Fail if a text contains internal details or secrets."""
-        for harmless in sorted(shown, key=len, reverse=True):
+        for harmless in sorted(allowed_texts, key=len, reverse=True):
             text = text.replace(harmless, "")
         private = [str(self.folder), str(Path(__file__).parents[2]), sys.prefix, *self.secrets]
         found = [word for word in private if word in text]
@@ -416,7 +420,7 @@ def open_target(
     environment = {
         "HOME": str(folder / "home"),
         "XDG_CONFIG_HOME": str(folder / "home" / ".config"),
-        "ARENA_SECRET": ENVIRONMENT_SECRET,
+        "TARGET_SECRET": ENVIRONMENT_SECRET,
         **({"KM_READER_TOKEN": READER, "KM_ADMIN_TOKEN": ADMIN} if with_tokens else {}),
         **(env or {}),
     }

@@ -149,7 +149,7 @@ def test_a_reader_cannot_write_through_a_workflow_or_recipe(target: AttackTarget
             assert shot.code == NOT_OFFERED, shot.text
         allowed = target.fire("workflow.reads", {"slug": "harbour"}, era=era, token=READER)
         assert allowed.code is None, allowed.text
-        for slug in ("${secrets.KEY}", "${env.ARENA_SECRET}", "{{config}}", "../../outside/secret"):
+        for slug in ("${secrets.KEY}", "${env.TARGET_SECRET}", "{{config}}", "../../outside/secret"):
             target.fire("workflow.reads", {"slug": slug}, era=era, token=READER)
         for recipe in ("sneaky", "../recipes/sneaky", "daily-health"):
             shot = target.fire("km-recipe-run", {"recipe": recipe}, era=era, token=READER)
@@ -282,11 +282,11 @@ def test_no_token_appears_in_logs_metrics_or_files(target: AttackTarget) -> None
         target.request("GET", "/api/v1/tools", headers={"Authorization": f"Bearer  {ADMIN}"}, token=None)
         target.request("GET", f"/{ADMIN}", headers={"X-Request-ID": READER})
         target.request("POST", f"/api/v1/tools/{ADMIN}", {READER: ADMIN})
-    made = target.fire("km-backup-trigger")
-    assert made.code is None, made.text
+    backup = target.fire("km-backup-trigger")
+    assert backup.code is None, backup.text
     wait_until(lambda: "km-backup-trigger" in target.process.log_text, "the backup is in the log")
     metrics = target.request("GET", "/metrics").text
-    archive = gzip.decompress((target.root / ".contextive" / made.result["archive"]).read_bytes())
+    archive = gzip.decompress((target.root / ".contextive" / backup.result["archive"]).read_bytes())
     state = b"".join(path.read_bytes() for path in (target.root / ".contextive").rglob("*") if path.is_file())
     command_line = Path(f"/proc/{target.process.process.pid}/cmdline").read_bytes()
     for token in (READER, ADMIN):
@@ -298,24 +298,24 @@ def test_no_token_appears_in_logs_metrics_or_files(target: AttackTarget) -> None
         assert secret not in command_line
     target.shots.pop()
     # The tokens that the caller itself sent as a path, a name and an id may come back to it.
-    target.assert_unharmed(shown=[READER, ADMIN])
+    target.assert_unharmed(allowed_texts=[READER, ADMIN])
 
 
 def test_the_help_and_the_configuration_show_no_token(target: AttackTarget) -> None:
     env = clean_environment({"HOME": str(target.folder / "home"), "KM_READER_TOKEN": READER, "KM_ADMIN_TOKEN": ADMIN})
-    for words in (["--help"], ["serve", "--help"]):
+    for arguments in (["--help"], ["serve", "--help"]):
         done = subprocess.run(
-            [*PROGRAM, *words], cwd=target.root, env=env, capture_output=True, timeout=60, check=False
+            [*PROGRAM, *arguments], cwd=target.root, env=env, capture_output=True, timeout=60, check=False
         )
-        assert READER.encode() not in done.stdout + done.stderr, words
-        assert ADMIN.encode() not in done.stdout + done.stderr, words
+        assert READER.encode() not in done.stdout + done.stderr, arguments
+        assert ADMIN.encode() not in done.stdout + done.stderr, arguments
     target.assert_unharmed()
 
 
 # -- revoked and guessed tokens --------------------------------------------------------------------------------------
 
 
-def issue(target: AttackTarget, *words: str) -> str:
+def issue(target: AttackTarget, *arguments: str) -> str:
     """Run `contextive-mcp token` and return the token that it prints."""
     env = clean_environment(
         {
@@ -326,7 +326,7 @@ def issue(target: AttackTarget, *words: str) -> str:
         }
     )
     config = ["--config", str(target.folder / "home" / "server.json")]
-    command = [*PROGRAM, "token", *words, *config, "--json"]
+    command = [*PROGRAM, "token", *arguments, *config, "--json"]
     done = subprocess.run(command, cwd=target.root, env=env, capture_output=True, timeout=60, check=True)
     return str(json.loads(done.stdout).get("token", ""))
 

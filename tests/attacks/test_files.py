@@ -76,7 +76,7 @@ def test_ingest_neither_hangs_on_nor_reads_special_files_and_links(target: Attac
             path = result["chunk"]["artifact_path"]
             assert not (target.root / path).is_symlink(), path
             assert query not in result["chunk"]["text"], path
-    target.assert_unharmed(shown=[CANARY, ENVIRONMENT_SECRET])
+    target.assert_unharmed(allowed_texts=[CANARY, ENVIRONMENT_SECRET])
 
 
 READING = {
@@ -177,15 +177,15 @@ def test_an_upload_copies_no_secret_into_the_project(target: AttackTarget, case:
         for extra in ({}, {"destination": "docs/stolen.md", "overwrite": True}):
             shot = target.fire("km-upload", {"source_path": source, **extra}, era=era)
             assert shot.code in REFUSED, shot.text
-    target.assert_unharmed(shown=[source])
+    target.assert_unharmed(allowed_texts=[source])
 
 
 @pytest.mark.parametrize("case", DESTINATIONS)
 def test_a_document_cannot_be_stored_where_programs_or_agents_would_run_it(target: AttackTarget, case: str) -> None:
     for number, overwrite in enumerate((None, True)):
         extra = {} if overwrite is None else {"overwrite": overwrite}
-        for tool, given in (("km-storetext", {"content": "evil"}), ("km-upload", {"source_path": "docs/gauge.md"})):
-            arguments = {**given, "destination": DESTINATIONS[case], **extra}
+        for tool, content in (("km-storetext", {"content": "evil"}), ("km-upload", {"source_path": "docs/gauge.md"})):
+            arguments = {**content, "destination": DESTINATIONS[case], **extra}
             shot = target.fire(tool, arguments, era=ERAS[number])
             assert shot.code in REFUSED, shot.text
     target.assert_unharmed()
@@ -193,8 +193,8 @@ def test_a_document_cannot_be_stored_where_programs_or_agents_would_run_it(targe
 
 def test_an_existing_document_is_replaced_only_when_the_call_says_so(target: AttackTarget) -> None:
     for era in ERAS:
-        for tool, given in (("km-storetext", {"content": "evil"}), ("km-upload", {"source_path": "docs/gauge.md"})):
-            shot = target.fire(tool, {**given, "destination": "docs/spec/levels.md"}, era=era)
+        for tool, content in (("km-storetext", {"content": "evil"}), ("km-upload", {"source_path": "docs/gauge.md"})):
+            shot = target.fire(tool, {**content, "destination": "docs/spec/levels.md"}, era=era)
             assert shot.code in ("conflict", "invalid_request"), shot.text
             assert "already" in shot.text
     target.assert_unharmed()
@@ -224,7 +224,7 @@ def test_a_backup_is_written_inside_the_project_only(target: AttackTarget) -> No
             assert shot.result["archive"].startswith("backups/"), shot.text
         else:
             assert shot.code in REFUSED, shot.text
-    target.assert_unharmed(shown=wanted)
+    target.assert_unharmed(allowed_texts=wanted)
 
 
 def test_a_directory_swapped_for_a_link_between_check_and_open_leads_nowhere(target: AttackTarget) -> None:

@@ -23,14 +23,14 @@ from .target import ENVIRONMENT_SECRET, ERAS, TRANSPORTS, AttackTarget, open_tar
 ECHO = """version: 1
 summary: Returns its argument.
 variables:
-  said: {type: string}
+  value: {type: string}
 steps:
   - id: search
     tool: search
-    params: {query: "${vars.said}"}
+    params: {query: "${vars.value}"}
 outputs:
-  said: "${vars.said}"
-  twice: "<${vars.said}>"
+  value: "${vars.value}"
+  twice: "<${vars.value}>"
 """
 FEW_NAMES = 300
 NAMES = 100_000 if os.environ.get("ATTACKS") == "full" else FEW_NAMES
@@ -122,7 +122,7 @@ TEXTS: dict[str, str] = {
     "command": "HEAD;touch pwned",
     "substitution": "$(touch pwned)",
     "pipe": "main|touch pwned",
-    "template": "{{7*7}} {{config}} ${ARENA_SECRET} ${vars.said} $ARENA_SECRET %ARENA_SECRET%",
+    "template": "{{7*7}} {{config}} ${TARGET_SECRET} ${vars.value} $TARGET_SECRET %TARGET_SECRET%",
     "forged-line": 'x\n{"event": "forged", "level": "info"}\r\n{"event": "forged"}',
 }
 
@@ -285,7 +285,7 @@ def test_a_hostile_file_does_not_affect_others(target: AttackTarget, case: str) 
     assert recipe.seconds < 5 * target.allowed_seconds
     page = target.fire("get_page", {"slug": name})
     assert page.code is None or page.code == "not_found", page.text
-    assert target.fire("km-recipe-run", {"recipe": "echo", "vars": {"said": "level"}}).code is None
+    assert target.fire("km-recipe-run", {"recipe": "echo", "vars": {"value": "level"}}).code is None
     assert not (target.root / "pwned").exists()
     target.assert_unharmed()
 
@@ -325,26 +325,26 @@ def test_the_server_does_not_start_with_a_hostile_configuration_and_says_why(
 
 
 @pytest.mark.parametrize(
-    "said",
+    "value",
     [
         "{{7*7}}",
         "{{config}}",
-        "${ARENA_SECRET}",
-        "${vars.said}",
+        "${TARGET_SECRET}",
+        "${vars.value}",
         "$${x}",
-        "%(said)s",
+        "%(value)s",
         "{0.__class__}",
         "<%= 7*7 %>",
         "`id`",
     ],
-    ids=lambda said: f"{said}",
+    ids=str,
 )
-def test_a_variable_of_a_recipe_is_never_a_template(target: AttackTarget, said: str) -> None:
+def test_a_variable_of_a_recipe_is_never_a_template(target: AttackTarget, value: str) -> None:
     for era in ERAS:
-        shot = target.fire("km-recipe-run", {"recipe": "echo", "vars": {"said": said}}, era=era)
+        shot = target.fire("km-recipe-run", {"recipe": "echo", "vars": {"value": value}}, era=era)
         assert shot.code is None, shot.text
         outputs = shot.result["outputs"]
-        assert outputs == {"said": said, "twice": f"<{said}>"}
+        assert outputs == {"value": value, "twice": f"<{value}>"}
         assert ENVIRONMENT_SECRET not in shot.text
     target.assert_unharmed()
 
@@ -396,7 +396,7 @@ def test_no_text_of_a_caller_can_forge_a_log_line(target: AttackTarget, field: s
                 target.ask("initialize", info)
             else:
                 target.http_client().mcp(rpc("initialize", info), {"X-Request-ID": "a b", "User-Agent": "forged"})
-    target.assert_unharmed(entries=0, shown=[forged, json.dumps(forged)[1:-1]])
+    target.assert_unharmed(entries=0, allowed_texts=[forged, json.dumps(forged)[1:-1]])
     text = target.process.log_text
     assert not any(line.get("event") == "forged" for line in target.process.log_lines())
     assert "\x1b" not in text
@@ -417,7 +417,7 @@ def test_no_name_sent_by_a_caller_creates_a_metric_series(target: AttackTarget) 
     if target.web is None:
         pytest.skip("metrics are served over HTTP")
     web = target.http_client()
-    target.fire("tool-of-nobody", era="stateless")
+    target.fire("no-such-tool", era="stateless")
     web.request("POST", "/api/v1/tools/none", b"{}", {"Content-Type": "application/json"})
     before = _series(web)
     before_bytes = _resident(target)

@@ -132,10 +132,10 @@ def test_empty_lines_are_ignored_and_empty_bodies_refused(target: AttackTarget) 
 
 
 def test_invalid_notifications_are_ignored(target: AttackTarget) -> None:
-    given: dict[str, Any]
+    extra: dict[str, Any]
     for method in ("tools/call", "notifications/unknown", "notifications/cancelled", "initialize", "x" * 1000):
-        for given in ({}, {"params": {"requestId": "never", "name": "get_page"}}, {"params": {"requestId": {}}}):
-            data = json.dumps({"jsonrpc": "2.0", "method": method, **given}).encode()
+        for extra in ({}, {"params": {"requestId": "never", "name": "get_page"}}, {"params": {"requestId": {}}}):
+            data = json.dumps({"jsonrpc": "2.0", "method": method, **extra}).encode()
             if target.web is None:
                 target.process.send_bytes(data + b"\n")
             else:
@@ -267,8 +267,8 @@ def test_a_call_before_initialize_is_refused(target: AttackTarget) -> None:
             assert "result" in pipe.ask("tools/list")
     else:
         headers = {"Accept": "application/json, text/event-stream", "Mcp-Session-Id": "0" * 32}
-        for given in ({"Accept": headers["Accept"]}, headers, {**headers, "Mcp-Session-Id": "../../x"}):
-            shot = target.request("POST", "/mcp", call("get_page", {"slug": "harbour"}), given)
+        for wrong_headers in ({"Accept": headers["Accept"]}, headers, {**headers, "Mcp-Session-Id": "../../x"}):
+            shot = target.request("POST", "/mcp", call("get_page", {"slug": "harbour"}), wrong_headers)
             assert shot.status in (400, 404), shot.text
     target.assert_unharmed()
 
@@ -334,16 +334,16 @@ def test_a_forged_cursor_of_a_tool_is_refused(target: AttackTarget, era: Era) ->
 
 
 def test_a_request_state_that_is_forged_or_from_another_call_is_refused(target: AttackTarget) -> None:
-    given = envelope({"name": "odd_ask", "arguments": {}}, capabilities={"elicitation": {}})
-    headers = modern_headers("tools/call", given)
-    asked = send(target, message(method="tools/call", params=given), headers).reply["result"]
+    params = envelope({"name": "odd_ask", "arguments": {}}, capabilities={"elicitation": {}})
+    headers = modern_headers("tools/call", params)
+    asked = send(target, message(method="tools/call", params=params), headers).reply["result"]
     state, key = asked["requestState"], next(iter(asked["inputRequests"]))
     answer = {key: {"action": "accept", "content": {"name": "x"}}}
     for wrong in (state[:-4], state[::-1], "A" + state, "garbage", "", "x" * 100_000, state.swapcase()):
-        again = {**given, "requestState": wrong, "inputResponses": answer}
+        again = {**params, "requestState": wrong, "inputResponses": answer}
         shot = send(target, message(method="tools/call", params=again), headers)
         assert shot.reply["error"]["code"] == -32602, (wrong, shot.text)
-    elsewhere = {**given, "name": "odd_slow", "requestState": state, "inputResponses": answer}
+    elsewhere = {**params, "name": "odd_slow", "requestState": state, "inputResponses": answer}
     shot = send(target, message(method="tools/call", params=elsewhere), modern_headers("tools/call", elsewhere))
     assert "error" in shot.reply, shot.text
     target.assert_unharmed()

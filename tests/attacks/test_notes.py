@@ -28,11 +28,11 @@ def test_no_note_becomes_instructions_for_an_agent(target: AttackTarget, title: 
     plain.write_text("No title and no heading.\n", encoding="utf-8")
     target.record_state()
     for era in ERAS:
-        for tool, given in (
+        for tool, arguments in (
             ("create_page", {"title": title, "content": "Obey."}),
             ("rename_page", {"slug": "nameless", "new_title": title}),
         ):
-            shot = target.fire(tool, given, era=era)
+            shot = target.fire(tool, arguments, era=era)
             assert (shot.code, "instructions" in shot.text) == ("forbidden", True), shot.text
     target.assert_unharmed()
 
@@ -42,7 +42,7 @@ def test_no_note_can_contain_a_secret(target: AttackTarget, secret: str) -> None
     (target.root / "notes" / "holder.md").write_text("Nothing yet.\n", encoding="utf-8")
     version = target.fire("get_page", {"slug": "holder"}).result["version"]
     target.record_state()
-    for tool, given in (
+    for tool, arguments in (
         ("create_page", {"title": "Held", "content": secret}),
         ("create_page", {"title": "Held", "tags": [TOKEN]}),
         ("create_page", {"title": TOKEN}),
@@ -50,7 +50,7 @@ def test_no_note_can_contain_a_secret(target: AttackTarget, secret: str) -> None
         ("rename_page", {"slug": "holder", "new_title": TOKEN}),
         ("km-storetext", {"content": secret, "destination": "docs/held.md"}),
     ):
-        shot = target.fire(tool, given)
+        shot = target.fire(tool, arguments)
         assert shot.code == "forbidden", shot.text
         assert secret not in shot.text
     target.assert_unharmed()
@@ -58,10 +58,10 @@ def test_no_note_can_contain_a_secret(target: AttackTarget, secret: str) -> None
 
 def test_a_page_with_a_very_long_title_is_found(target: AttackTarget) -> None:
     for title in LONG:
-        made = target.fire("create_page", {"title": title, "content": "one"})
-        assert made.code in (None, "conflict"), made.text  # the other transport may have created it
-        if made.code is None:
-            found = target.fire("get_page", {"slug": made.result["slug"]})
+        created = target.fire("create_page", {"title": title, "content": "one"})
+        assert created.code in (None, "conflict"), created.text  # the other transport may have created it
+        if created.code is None:
+            found = target.fire("get_page", {"slug": created.result["slug"]})
             assert (found.code, found.result["title"]) == (None, title)
         again = target.fire("create_page", {"title": title})
         assert again.code == "conflict", again.text

@@ -131,7 +131,7 @@ def test_no_word_leads_out_of_the_project(
         fire_at_routes(target, segment)
     # A success outside tools is not logged.
     owed = [shot for shot in target.shots if shot.code is not None or shot.what.startswith("tools/call")]
-    target.assert_unharmed(entries=len(owed), may_change=WRITTEN, shown=[*echoes(word), segment])
+    target.assert_unharmed(entries=len(owed), may_change=WRITTEN, allowed_texts=[*echoes(word), segment])
 
 
 def fire_at_placeholders(target: AttackTarget, placeholders: Placeholders, word: str, segment: str) -> None:

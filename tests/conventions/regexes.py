@@ -226,11 +226,13 @@ def _names_of(user: Module) -> _Names:
             for alias in node.names:
                 imported.setdefault((node.module or "", alias.name), set()).add(alias.asname or alias.name)
         elif isinstance(node, ast.FunctionDef):
-            given = {a.arg for a in node.args.args if a.annotation and "Pattern" in ast.unparse(a.annotation)}
+            parameters = {a.arg for a in node.args.args if a.annotation and "Pattern" in ast.unparse(a.annotation)}
             of_parameters |= {
                 _ALIKE.get(inner.attr, inner.attr)
                 for inner in ast.walk(node)
-                if isinstance(inner, ast.Attribute) and isinstance(inner.value, ast.Name) and inner.value.id in given
+                if isinstance(inner, ast.Attribute)
+                and isinstance(inner.value, ast.Name)
+                and inner.value.id in parameters
             }
         if isinstance(node, ast.Attribute):
             fields_read.append(node)
@@ -245,10 +247,10 @@ def _evaluated(place: str, name: str, call: ast.Call, loaded: ModuleType, values
         flags = call.args[_FLAGS_AT[name]]
     try:
         pattern = _value(call.args[0], loaded, values)
-        given = _value(flags, loaded, values) if flags is not None else 0
+        flag_value = _value(flags, loaded, values) if flags is not None else 0
     except NameError as error:
         raise NotFound(f"{place} builds a pattern; add examples of its values to LOCAL_VALUES: {error}") from None
-    return pattern if isinstance(pattern, re.Pattern) else re.compile(pattern, given)
+    return pattern if isinstance(pattern, re.Pattern) else re.compile(pattern, flag_value)
 
 
 def _value(node: ast.expr, loaded: ModuleType, values: Mapping[str, Any]) -> Any:
@@ -290,7 +292,7 @@ def hostile_to(pattern: re.Pattern[Any]) -> Iterator[Hostile]:
     tree = parser.parse(source, flags)
     seen: set[Hostile] = set()
     for begin, unit in _pumps(tree, ""):
-        for made in (
+        for hostile in (
             *(Hostile(begin, unit, end) for end in TAILS),
             *(Hostile("", begin + unit, end) for end in ("", "\0")),
             *(Hostile("", unit + begin, end) for end in ("", "\0")),
@@ -298,9 +300,9 @@ def hostile_to(pattern: re.Pattern[Any]) -> Iterator[Hostile]:
             *(Hostile(begin + unit, begin, end) for end in ("", "\0") if begin),
             *(Hostile(begin, unit + other, "\0") for other in " \n"),
         ):
-            if made not in seen:
-                seen.add(made)
-                yield made
+            if hostile not in seen:
+                seen.add(hostile)
+                yield hostile
 
 
 def _pumps(tree: Any, before: str) -> Iterator[tuple[str, str]]:

@@ -136,8 +136,8 @@ def _literal(node: ast.expr | None) -> str | None:
 
 
 def _mode(call: ast.Call, position: int) -> str | None:
-    given = next((keyword.value for keyword in call.keywords if keyword.arg == "mode"), None)
-    return _literal(given or (call.args[position] if len(call.args) > position else None))
+    mode = next((keyword.value for keyword in call.keywords if keyword.arg == "mode"), None)
+    return _literal(mode or (call.args[position] if len(call.args) > position else None))
 
 
 def lacks_encoding(call: ast.Call) -> bool:

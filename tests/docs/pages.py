@@ -75,8 +75,8 @@ def anchors(page: Path) -> set[str]:
     text = re.sub(r"^(`{3,}).*?^\1\s*$", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
     found: set[str] = set()
     for title in re.findall(r"^#{1,6} (.+)$", text, re.MULTILINE):
-        words = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", title).replace("`", "").strip().lower()
-        slug = re.sub(r"[^\w\- ]", "", words).replace(" ", "-")
+        heading = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", title).replace("`", "").strip().lower()
+        slug = re.sub(r"[^\w\- ]", "", heading).replace(" ", "-")
         number = 0
         while (address := f"{slug}-{number}" if number else slug) in found:
             number += 1

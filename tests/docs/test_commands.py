@@ -49,9 +49,9 @@ def files_above(block: Block) -> dict[str, str]:
     return {above.file: above.text for above in blocks_of(block.page) if above.file and above.line < block.line}
 
 
-def _run(words: list[str], home: Path) -> subprocess.CompletedProcess[str]:
+def _run(arguments: list[str], home: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [*PROGRAMS[words[0]], *words[1:]],
+        [*PROGRAMS[arguments[0]], *arguments[1:]],
         cwd=home / "project",
         env=clean_environment({"XDG_CONFIG_HOME": str(home / "user"), "PYTHONIOENCODING": "utf-8"}),
         stdin=subprocess.DEVNULL,
@@ -70,9 +70,9 @@ def test_console_blocks_run_and_print_the_output_shown(block: Block, tmp_path: P
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
     printed: list[str] = []
-    for words, expected in commands(block):
-        ended = _run(words, tmp_path)
-        assert ended.returncode == expected, f"{shlex.join(words)}\n{ended.stdout}{ended.stderr}"
+    for arguments, expected in commands(block):
+        ended = _run(arguments, tmp_path)
+        assert ended.returncode == expected, f"{shlex.join(arguments)}\n{ended.stdout}{ended.stderr}"
         printed += [line.rstrip() for line in (ended.stdout + ended.stderr).splitlines()]
     assert [line for line in shown_output(block) if line not in printed] == []
 
@@ -84,8 +84,8 @@ def test_only_blocks_with_contextive_commands_show_output() -> None:
 @pytest.mark.parametrize("block", blocks("sh"), ids=str)
 def test_commands_that_are_not_run_can_be_parsed(block: Block) -> None:
     for line in block.text.splitlines():
-        words = shlex.split(line, comments=True)
-        while words and re.match(r"[A-Z_]+=", words[0]):
-            words.pop(0)
-        if words and words[0] in PROGRAMS:
-            parse(build_parser(words[0]), words[1:])
+        arguments = shlex.split(line, comments=True)
+        while arguments and re.match(r"[A-Z_]+=", arguments[0]):
+            arguments.pop(0)
+        if arguments and arguments[0] in PROGRAMS:
+            parse(build_parser(arguments[0]), arguments[1:])

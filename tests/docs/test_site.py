@@ -52,8 +52,8 @@ def test_files_of_examples_are_shown_with_their_names(site: Path) -> None:
 
 
 def test_the_tools_page_is_generated_from_the_declarations() -> None:
-    made = runpy.run_path(str(ROOT / "tools" / "tools_page.py"))["page"]()
-    assert (ROOT / "docs" / "tools.md").read_text(encoding="utf-8") == made, "run `make schema`"
+    generated = runpy.run_path(str(ROOT / "tools" / "tools_page.py"))["page"]()
+    assert (ROOT / "docs" / "tools.md").read_text(encoding="utf-8") == generated, "run `make schema`"
 
 
 def test_the_settings_named_in_tutorial_and_how_tos_exist() -> None:

@@ -57,7 +57,7 @@ def _loops(data: bytes) -> object:
 
 
 @pytest.mark.parametrize(
-    ("target", "words"),
+    ("target", "message"),
     [
         (Target("raises", lambda data: data.decode("ascii")), "raises UnicodeDecodeError"),
         (Target("grows", lambda data: [data] * 1_000_000), "returns more than"),
@@ -65,8 +65,8 @@ def _loops(data: bytes) -> object:
     ],
     ids=lambda value: value.name if isinstance(value, Target) else "",
 )
-def test_a_parser_that_breaks_an_invariant_is_detected(target: Target, words: str) -> None:
-    with pytest.raises(InvariantBroken, match=words):
+def test_a_parser_that_breaks_an_invariant_is_detected(target: Target, message: str) -> None:
+    with pytest.raises(InvariantBroken, match=message):
         check(target, b"\xff" * 10, 0.1)
 
 

@@ -67,7 +67,7 @@ def project(tmp_path: Path) -> Path:
 
 
 def config_of(project: Path, packs: dict[str, Any]) -> Path:
-    return write_config(project / "given.json", {"toolPacks": packs, "limits": {"pluginLoadSeconds": 1}})
+    return write_config(project / "config.json", {"toolPacks": packs, "limits": {"pluginLoadSeconds": 1}})
 
 
 def run(project: Path, site: Path, *arguments: str) -> subprocess.CompletedProcess[str]:

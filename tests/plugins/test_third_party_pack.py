@@ -54,13 +54,13 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "docs").mkdir()
     (folder / "docs" / "CHANGES.md").write_text(CHANGELOG, encoding="utf-8")
     settings = {"changelog": "docs/CHANGES.md"}
-    write_config(folder / "given.json", {"toolPacks": {"release-notes": {"settings": settings}}})
+    write_config(folder / "config.json", {"toolPacks": {"release-notes": {"settings": settings}}})
     return folder
 
 
 @pytest.fixture(scope="module")
 def pipe(site: Path, project: Path) -> Iterator[StdioClient]:
-    arguments = ("serve", "--stdio", "--config", str(project / "given.json"))
+    arguments = ("serve", "--stdio", "--config", str(project / "config.json"))
     with StdioClient(*arguments, cwd=project, env=python_path(site)) as running:
         running.initialize()
         yield running
@@ -68,7 +68,7 @@ def pipe(site: Path, project: Path) -> Iterator[StdioClient]:
 
 def call(site: Path, project: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [*PROGRAM, "call", "--config", str(project / "given.json"), "release_notes", *arguments],
+        [*PROGRAM, "call", "--config", str(project / "config.json"), "release_notes", *arguments],
         cwd=project,
         env=clean_environment(python_path(site)),
         capture_output=True,
