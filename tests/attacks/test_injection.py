@@ -189,7 +189,7 @@ def test_no_graph_query_can_be_widened_by_injection(target: AttackTarget, argume
     target.assert_unharmed()
 
 
-@pytest.mark.parametrize("term", ["%", "_", "re_der", "r%r", "\\", "\\%", "*", "re?der"], ids=lambda t: f"{t}")
+@pytest.mark.parametrize("term", ["%", "_", "re_der", "r%r", "\\", "\\%", "*", "re?der"])
 def test_a_wildcard_in_a_graph_search_is_literal(target: AttackTarget, term: str) -> None:
     found = target.fire("km-graph-search", {"term": term, "limit": 50}).result["results"]
     assert [hit for hit in found if term.lower() not in json.dumps(hit, ensure_ascii=False).lower()] == [], found
