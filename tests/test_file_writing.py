@@ -92,7 +92,7 @@ def test_a_caller_that_fails_before_publishing_leaves_nothing(kind: type[BaseExc
 
 
 @both_forms
-def test_a_name_that_is_taken_is_refused_without_overwrite(write: Write, tmp_path: Path) -> None:
+def test_an_existing_file_is_not_replaced_without_overwrite(write: Write, tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"old")
     with pytest.raises(FileExistsError):
         write(tmp_path, b"new", overwrite=False)
@@ -173,7 +173,7 @@ def test_a_path_replaces_a_link_and_never_writes_through_it(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("kind", ["link", "pipe", "directory"])
-def test_an_open_directory_refuses_to_replace_what_is_not_a_file(kind: str, tmp_path: Path) -> None:
+def test_an_open_directory_replaces_regular_files_only(kind: str, tmp_path: Path) -> None:
     target, name = tmp_path / "target", tmp_path / "file"
     target.write_bytes(b"untouched")
     match kind:

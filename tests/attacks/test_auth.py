@@ -78,7 +78,7 @@ CREDENTIALS: dict[str, str | None] = {
 
 
 @pytest.mark.parametrize("case", CREDENTIALS)
-def test_a_credential_that_is_not_ours_opens_no_route_and_calls_no_tool(
+def test_an_invalid_credential_is_refused_by_every_route_and_tool(
     target: AttackTarget, routes: list[tuple[str, str]], case: str
 ) -> None:
     credential = CREDENTIALS[case]

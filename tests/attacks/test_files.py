@@ -191,7 +191,7 @@ def test_a_document_cannot_be_stored_where_programs_or_agents_would_run_it(targe
     target.assert_unharmed()
 
 
-def test_an_existing_document_is_replaced_only_when_the_call_says_so(target: AttackTarget) -> None:
+def test_an_existing_document_is_replaced_only_with_overwrite(target: AttackTarget) -> None:
     for era in ERAS:
         for tool, content in (("km-storetext", {"content": "evil"}), ("km-upload", {"source_path": "docs/gauge.md"})):
             shot = target.fire(tool, {**content, "destination": "docs/spec/levels.md"}, era=era)

@@ -83,7 +83,7 @@ def _comments(path: Path) -> Iterator[tuple[int, str]]:
             yield token.start[0], token.string
 
 
-def test_no_comment_is_a_reminder() -> None:
+def test_no_comment_is_a_todo() -> None:
     left = [
         f"{relative_path(p)}:{n} {text}" for p in python_files() for n, text in _comments(p) if _LEFTOVER.match(text)
     ]

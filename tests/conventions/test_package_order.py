@@ -135,7 +135,7 @@ def _sample(name: str, code: str) -> Module:
         "services.provide('contextive.server.host:Host', make)",
     ],
 )
-def test_an_import_against_the_flow_is_found(code: str) -> None:
+def test_an_import_of_a_later_package_is_found(code: str) -> None:
     assert wrong_imports(_sample("contextive.registry.sample", code))
 
 
