@@ -4,10 +4,10 @@
         shot = target.fire("get_page", {"slug": "../x"})     # one tool call; era="stateless" for the other era
         target.assert_unharmed(shot)                         # checks everything fired since the last check
 
-`ask` sends any method, `raw` any bytes. `assert_unharmed` checks that the process is alive; a normal call is answered within a
-second; every error has a known code; no reply contains an absolute path, a traceback, SQL, a token, a value of the environment
-or the canary; the log has an entry for every shot; and the project and the files outside it have the same hashes as before,
-except for the files that the test says may change.
+`ask` sends any method, `raw` any bytes. `assert_unharmed` checks that the process is alive; a normal call is answered
+within a second; every error has a known code; no reply contains an absolute path, a traceback, SQL, a token, a value of
+the environment or the canary; the log has an entry for every shot; and the project and the files outside it have the
+same hashes as before, except for the files that the test says may change.
 """
 
 from __future__ import annotations

@@ -130,7 +130,7 @@ def test_a_request_that_lies_about_its_size_is_refused(target: AttackTarget, cas
     target.assert_unharmed(entries=0)
 
 
-# -- clients that disconnect-------------------------------------------------------------------------------------------
+# -- clients that disconnect ------------------------------------------------------------------------------------------
 
 
 def memory(pid: int) -> int:

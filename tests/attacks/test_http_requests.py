@@ -1,4 +1,4 @@
-"""HTTP requests with foreign hosts and origins, odd paths and headers, smuggled requests, and clients that block others."""
+"""HTTP requests with foreign hosts and origins, odd paths and headers, smuggling, and clients that block others."""
 
 from __future__ import annotations
 

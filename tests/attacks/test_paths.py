@@ -89,8 +89,8 @@ def placeholders(target: AttackTarget) -> Placeholders:
 
 
 def targets(target: AttackTarget, tools: Listed, case: str = "dots") -> Iterator[tuple[Slot, Era]]:
-    """Yield the arguments to fill with a word. Each transport gets half of them and eras alternate; with the next word the
-    halves are swapped."""
+    """Yield the arguments to fill with a word. Each transport gets half of them and eras alternate; with the next word
+    the halves are swapped."""
     turn = list(WORDS).index(case)
     is_http = target.transport == "http"
     for number, slot in enumerate(slot for tool in tools for slot in slots(tool)):

@@ -121,7 +121,7 @@ def _statements(tree: ast.Module) -> Iterator[tuple[ast.stmt, str | None]]:
 
 
 def _calls(statement: ast.stmt) -> Iterator[tuple[ast.Call, str, str | None]]:
-    """Yield the calls of `re` in a statement, without nested statements: the function and the method used on its result."""
+    """Yield the calls of `re` in a statement, without nested ones: the function and the method used on its result."""
     waiting: list[ast.AST] = [statement]
     used: dict[int, str] = {}
     while waiting:

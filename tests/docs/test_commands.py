@@ -1,9 +1,9 @@
 """Commands in the documentation work as shown.
 
-In a `console` block every line `$ contextive-mcp …` or `$ duvet …` is run, one after the other in a new project. It must exit
-with 0, or with the code in a comment such as `# exit 2` at its end. A block marked `console files` runs in a project with the
-files that the page shows above it in blocks marked `file=name`. In a `sh` block commands are only parsed; use it for commands
-that run until they are stopped.
+In a `console` block every line `$ contextive-mcp …` or `$ duvet …` is run, one after the other in a new project. It must
+exit with 0, or with the code in a comment such as `# exit 2` at its end. A block marked `console files` runs in a
+project with the files that the page shows above it in blocks marked `file=name`. In a `sh` block commands are only
+parsed; use it for commands that run until they are stopped.
 """
 
 from __future__ import annotations

@@ -96,8 +96,8 @@ _BYTES: Mapping[str, int] = {
     **{f"code-{suffix}": 20_000 for suffix in CODE},
     **dict.fromkeys(("front-matter", "config-yaml", "recipe"), 5_000),
 }
-"""Smaller sizes for slow parsers. Grammars are third-party code; in the product they run in separate processes with a time
-limit per file. The YAML parser is pure Python: slow, but linear."""
+"""Smaller sizes for slow parsers. Grammars are third-party code; in the product they run in separate processes with a
+time limit per file. The YAML parser is pure Python: slow, but linear."""
 
 
 _NESTS: Mapping[str, tuple[Bomb, ...]] = {

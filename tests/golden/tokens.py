@@ -1,8 +1,8 @@
 """Estimate the number of tokens of a text, the same on every machine.
 
-A word counts one token per eight letters, a number one per three digits, and punctuation one per three characters in a row,
-each rounded up. Real tokenisers differ more from one another than from this estimate, and tests should not depend on one.
-Compare the figures only with each other.
+A word counts one token per eight letters, a number one per three digits, and punctuation one per three characters in a
+row, each rounded up. Real tokenisers differ more from one another than from this estimate, and tests should not depend
+on one. Compare the figures only with each other.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ class Address:
 
 @contextlib.contextmanager
 def product(transport: Transport, project: Path, profile: str = "contextive") -> Iterator[Address]:
-    """Yield the address of the product for a project. Over stdio the client starts it; over HTTP it runs during the block."""
+    """Yield the address of the product. Over stdio the client starts it; over HTTP it runs during the block."""
     serve = [sys.executable, "-m", "contextive", "serve", "--project", str(project)]
     if transport == "stdio":
         yield Address(command=(*serve, "--stdio", "--profile", profile))

@@ -1,7 +1,7 @@
 """Run a stdio and an HTTP server under mixed load and check that nothing grows: `python -m tests.soak`.
 
-`SOAK_SECONDS` is the duration (600). The load repeats the same pages, documents and queries, so only the votes should grow,
-which the database keeps. The first fifth is a warm-up in which caches fill.
+`SOAK_SECONDS` is the duration (600). The load repeats the same pages, documents and queries, so only the votes should
+grow, which the database keeps. The first fifth is a warm-up in which caches fill.
 """
 
 from __future__ import annotations

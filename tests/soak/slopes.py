@@ -38,7 +38,8 @@ class Slope:
     is_too_steep: bool
 
     def __str__(self) -> str:
-        return f"{self.name}: {self.first:.4g} at the start, {self.last:.4g} at the end{' TOO MUCH' if self.is_too_steep else ''}"
+        verdict = " TOO MUCH" if self.is_too_steep else ""
+        return f"{self.name}: {self.first:.4g} at the start, {self.last:.4g} at the end{verdict}"
 
 
 def slope_of(name: str, samples: Sequence[float], allowance: Allowance) -> Slope:
