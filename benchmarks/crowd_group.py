@@ -69,18 +69,22 @@ def measure(plan: Plan) -> Iterator[Figure]:
             for _ in range(rounds):
                 few.append(asyncio.run(_crowd(port, FEW, each)))
                 many.append(asyncio.run(_crowd(port, MANY, 4 * each)))
-    beside = f"{FEW} clients"
-    yield Figure(f"searches of {MANY} clients", "calls/s", [c.rate for c in many], [c.rate for c in few], beside, 1.5)
+    anchor_name = f"{FEW} clients"
+    yield Figure(
+        f"searches of {MANY} clients", "calls/s", [c.rate for c in many], [c.rate for c in few], anchor_name, 1.5
+    )
     p99 = [percentile(c.searches, 99) for c in many]
-    yield Figure(f"search, one of {MANY} clients, p99", "ms", p99, [percentile(c.searches, 99) for c in few], beside)
+    yield Figure(
+        f"search, one of {MANY} clients, p99", "ms", p99, [percentile(c.searches, 99) for c in few], anchor_name
+    )
     fair = [percentile(c.searches, 50) for c in many]
     yield Figure(f"search, {MANY} clients, p99 compared with p50", "ms", p99, fair, "its p50", 3.0)
     for share in (50, 95):
         health = [percentile(c.health, share) for c in many]
         calm = [percentile(c.health, share) for c in few]
-        yield Figure(f"/healthz with {MANY} clients, p{share}", "ms", health, calm, beside, limit=HEALTH_LIMIT_MS)
+        yield Figure(f"/healthz with {MANY} clients, p{share}", "ms", health, calm, anchor_name, limit=HEALTH_LIMIT_MS)
     slowest = [max(c.health) for c in many]
-    yield Figure(f"/healthz with {MANY} clients, slowest", "ms", slowest, [max(c.health) for c in few], beside)
+    yield Figure(f"/healthz with {MANY} clients, slowest", "ms", slowest, [max(c.health) for c in few], anchor_name)
 
 
 async def _crowd(port: int, clients: int, searches: int) -> Crowd:

@@ -58,18 +58,18 @@ def _stdio_calls(plan: Plan) -> Iterator[Figure]:
         for server in (ours, anchor):
             server.initialize_session()
             server.latencies_ms(plan.calls)
-        beside = "bare SDK, its stdio"
-        yield from _latencies(plan, "stdio", ours.latencies_ms, anchor.latencies_ms, beside)
+        anchor_name = "bare SDK, its stdio"
+        yield from _latencies(plan, "stdio", ours.latencies_ms, anchor.latencies_ms, anchor_name)
         rates = alternate(
             plan.rounds,
             lambda: ours.calls_per_second(plan.calls, DEPTH),
             lambda: anchor.calls_per_second(plan.calls, DEPTH),
         )
-        yield Figure(f"tools/call, stdio, {DEPTH} at once", "calls/s", *rates, beside, CALL_BUDGET)
+        yield Figure(f"tools/call, stdio, {DEPTH} at once", "calls/s", *rates, anchor_name, CALL_BUDGET)
 
 
 def _http_calls(plan: Plan) -> Iterator[Figure]:
-    beside = "bare SDK, its HTTP app"
+    anchor_name = "bare SDK, its HTTP app"
     for json_response, eras in ((False, ("session, SSE", "2026-07-28")), (True, ("session, JSON",))):
         with contextlib.ExitStack() as stack:
             ours, anchor = (stack.enter_context(server) for server in _http_servers(json_response))
@@ -80,13 +80,13 @@ def _http_calls(plan: Plan) -> Iterator[Figure]:
                 for warmed in (client, anchor_client):
                     warmed.latencies_ms(plan.calls)
                 where = f"HTTP {era}"
-                yield from _latencies(plan, where, client.latencies_ms, anchor_client.latencies_ms, beside)
+                yield from _latencies(plan, where, client.latencies_ms, anchor_client.latencies_ms, anchor_name)
                 rates = alternate(
                     plan.rounds,
                     lambda client=client: client.calls_per_second(plan.calls),  # type: ignore[misc]
                     lambda client=anchor_client: client.calls_per_second(plan.calls),  # type: ignore[misc]
                 )
-                yield Figure(f"tools/call, {where}, 8 at once", "calls/s", *rates, beside, CALL_BUDGET)
+                yield Figure(f"tools/call, {where}, 8 at once", "calls/s", *rates, anchor_name, CALL_BUDGET)
 
 
 def _latencies(
@@ -94,13 +94,13 @@ def _latencies(
     where: str,
     ours: Callable[[int], list[float]],
     anchor: Callable[[int], list[float]],
-    beside: str,
+    anchor_name: str,
 ) -> Iterator[Figure]:
     taken, taken_by_anchor = alternate(plan.rounds, lambda: ours(plan.calls), lambda: anchor(plan.calls))
     for percent in (50, 99):
         values = [percentile(latencies, percent) for latencies in taken]
         anchor_values = [percentile(latencies, percent) for latencies in taken_by_anchor]
-        yield Figure(f"tools/call, {where}, p{percent}", "ms", values, anchor_values, beside, CALL_BUDGET)
+        yield Figure(f"tools/call, {where}, p{percent}", "ms", values, anchor_values, anchor_name, CALL_BUDGET)
 
 
 def _http_servers(json_response: bool) -> Iterator[HttpServer]:

@@ -139,7 +139,7 @@ def _artifacts(files: int) -> Iterator[ParsedArtifact]:
     for number in range(files):
         kind = types[number % len(types)]
         path = f"src/part{number % _SUBSYSTEMS}/file{number}.{'md' if kind == 'doc' else 'py'}"
-        made, symbols = [], []
+        chunks, symbols = [], []
         for index in range(CHUNKS_A_FILE):
             text = " ".join(prose.words(_WORDS_A_CHUNK))
             title = " ".join(prose.words(3))
@@ -154,7 +154,7 @@ def _artifacts(files: int) -> Iterator[ParsedArtifact]:
             )
             symbols.append(symbol)
             digest = hashlib.sha256(f"{path}:{index}".encode()).hexdigest()
-            made.append(
+            chunks.append(
                 Chunk(
                     f"{path}::{index}",
                     index,
@@ -169,7 +169,7 @@ def _artifacts(files: int) -> Iterator[ParsedArtifact]:
             )
         digest = hashlib.sha256(path.encode()).hexdigest()
         artifact = Artifact(path, kind, digest, 5000, f"File {number}", "src", f"Part{number % _SUBSYSTEMS}", "python")  # type: ignore[arg-type]
-        yield ParsedArtifact(artifact, tuple(made), tuple(symbols))
+        yield ParsedArtifact(artifact, tuple(chunks), tuple(symbols))
 
 
 def _put(store: Store, batch: list[ParsedArtifact]) -> None:

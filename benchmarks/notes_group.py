@@ -70,8 +70,8 @@ def _questions(root: Path, calls: int) -> Iterator[Figure]:
             yield Figure(f"{name}, warm, p50", "ms", taken, read, _ANCHOR, limit=WARM_LIMIT_MS)
         saved = [_timed(partial(_save_and_read, server, root, number)) for number in range(20)]
         yield Figure("get_page of a note just saved", "ms", saved, read, _ANCHOR, limit=WRITE_LIMIT_MS)
-        made = [_timed(partial(_create, server, words, number)) for number in range(10)]
-        yield Figure("create_page, with similar pages", "ms", made, read, _ANCHOR, limit=WRITE_LIMIT_MS)
+        created = [_timed(partial(_create, server, words, number)) for number in range(10)]
+        yield Figure("create_page, with similar pages", "ms", created, read, _ANCHOR, limit=WRITE_LIMIT_MS)
         memory = server.peak_memory_mb()
         yield Figure("peak memory of the server", "MB", [memory], [memory], "itself")
 

@@ -18,12 +18,12 @@ _STYLE = (
 
 def as_svg(figures: Sequence[dict[str, Any]]) -> str:
     """The chart as SVG, from stored figures."""
-    wanted = [_budget_ratio(figure) for figure in figures]
-    values = [*(figure["ratio"] for figure in figures), *(one for one in wanted if one is not None), 1.0]
+    budgets = [_budget_ratio(figure) for figure in figures]
+    values = [*(figure["ratio"] for figure in figures), *(ratio for ratio in budgets if ratio is not None), 1.0]
     low = floor(log10(max(min(values), 1e-6)))
     high = max(floor(log10(max(values))) + 1, low + 1)
 
-    def place(ratio: float) -> float:
+    def position(ratio: float) -> float:
         return _LEFT + _WIDTH * (log10(max(ratio, 10**low)) - low) / (high - low)
 
     height = _TOP + _ROW * len(figures) + 8
@@ -32,19 +32,19 @@ def as_svg(figures: Sequence[dict[str, Any]]) -> str:
         f"<style>{_STYLE}</style>",
     ]
     for power in range(low, high + 1):
-        lines.append(f'<text x="{place(10.0**power):.1f}" y="14" text-anchor="middle">{10.0**power:g}</text>')
-    for number, (figure, budget) in enumerate(zip(figures, wanted, strict=True)):
+        lines.append(f'<text x="{position(10.0**power):.1f}" y="14" text-anchor="middle">{10.0**power:g}</text>')
+    for number, (figure, budget) in enumerate(zip(figures, budgets, strict=True)):
         top = _TOP + _ROW * number
         kind = "info" if budget is None else "pass" if figure["withinBudget"] else "missed"
-        end = place(figure["ratio"])
+        end = position(figure["ratio"])
         lines.append(f'<text class="n" x="{_LEFT - 8}" y="{top + 13}">{escape(figure["name"])}</text>')
         lines.append(f'<rect class="{kind}" x="{_LEFT}" y="{top + 3}" width="{end - _LEFT:.1f}" height="13"/>')
         lines.append(f'<text x="{end + 4:.1f}" y="{top + 13}">{figure["ratio"]:.3g}</text>')
         if budget is not None:
-            x = place(budget)
+            x = position(budget)
             lines.append(f'<line class="budget" x1="{x:.1f}" x2="{x:.1f}" y1="{top + 1}" y2="{top + 18}"/>')
-    one = place(1.0)
-    lines.append(f'<line class="one" x1="{one:.1f}" x2="{one:.1f}" y1="{_TOP}" y2="{height - 6}"/>')
+    anchor = position(1.0)
+    lines.append(f'<line class="one" x1="{anchor:.1f}" x2="{anchor:.1f}" y1="{_TOP}" y2="{height - 6}"/>')
     return "\n".join([*lines, "</svg>", ""])
 
 

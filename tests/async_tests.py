@@ -1,4 +1,4 @@
-"""Tests that are coroutines: each runs in an event loop of its own."""
+"""Run coroutine tests, each in its own event loop."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ P = ParamSpec("P")
 
 def run_async(test: Callable[P, Coroutine[Any, Any, None]]) -> Callable[P, None]:
     @functools.wraps(test)
-    def run(*given: P.args, **named: P.kwargs) -> None:
-        asyncio.run(test(*given, **named))
+    def run(*args: P.args, **kwargs: P.kwargs) -> None:
+        asyncio.run(test(*args, **kwargs))
 
     return run

@@ -1,4 +1,4 @@
-"""Real server processes for tests: started, waited for, stopped, and never left behind."""
+"""Start real server processes for tests, wait for them and stop them."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ WAIT_SECONDS = 60.0
 
 
 def free_port() -> int:
-    """A port below those that systems give to outgoing connections, so that nobody takes it before it is used."""
-    chance = random.SystemRandom()
+    """Return a free port below the ephemeral range, so that no outgoing connection takes it before it is used."""
+    rng = random.SystemRandom()
     while True:
-        port = chance.randrange(20_000, 32_000)
+        port = rng.randrange(20_000, 32_000)
         with socket.socket() as probe, contextlib.suppress(OSError):
             probe.bind(("127.0.0.1", port))
             return port
 
 
 def clean_environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
-    """This process's environment without what changes our commands: a developer's tokens, or the word that this is CI."""
+    """Return the environment of this process without variables that affect Contextive: tokens, settings and `CI`."""
     kept = {k: v for k, v in os.environ.items() if k != "CI" and not k.startswith(("KM_", "CONTEXTIVE_"))}
     return {**kept, **(extra or {})}
 
 
 @contextlib.contextmanager
 def full_disk() -> Iterator[None]:
-    """The system refuses to let a file of this process grow beyond one block."""
+    """Simulate a full disk: files of this process cannot grow beyond one block."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (4096, before[1]))
@@ -56,7 +56,7 @@ def full_disk() -> Iterator[None]:
 def running_server(
     command: list[str], port: int, *, cwd: Path, env: Mapping[str, str] | None = None
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """A server process that answers on its health path; ended with the block."""
+    """Run a server process until the block ends; it is healthy when the block starts."""
     process = subprocess.Popen(
         command, cwd=cwd, env=clean_environment(env), stdin=subprocess.DEVNULL, stderr=subprocess.PIPE
     )
@@ -88,7 +88,7 @@ def _wait_until_healthy(process: subprocess.Popen[bytes], port: int) -> None:
 
 
 def is_forbidden(result: Mapping[str, Any]) -> bool:
-    """Whether the result of a tool call says that its caller may not make it."""
+    """Whether a tool call was refused as forbidden."""
     return bool(result.get("isError")) and json.loads(result["content"][0]["text"])["error"]["code"] == "forbidden"
 
 
@@ -96,10 +96,10 @@ def open_descriptors(pid: int) -> int:
     return len(list(Path(f"/proc/{pid}/fd").iterdir()))
 
 
-def wait_until(holds: Callable[[], bool], what: str, timeout: float = WAIT_SECONDS) -> None:
-    """Look until something holds; fail with `what` when it does not in time."""
+def wait_until(condition: Callable[[], bool], what: str, timeout: float = WAIT_SECONDS) -> None:
+    """Wait until a condition is true; fail with `what` if it is not true in time."""
     deadline = time.monotonic() + timeout
-    while not holds():
+    while not condition():
         if time.monotonic() > deadline:
             raise AssertionError(f"not within {timeout} seconds: {what}")
         time.sleep(0.02)
@@ -107,7 +107,7 @@ def wait_until(holds: Callable[[], bool], what: str, timeout: float = WAIT_SECON
 
 @contextlib.contextmanager
 def serving_in_thread(server: socketserver.TCPServer) -> Iterator[str]:
-    """The address of a server of this process, which answers in a thread until the block ends."""
+    """Run a server in a thread until the block ends and yield its address."""
     thread = threading.Thread(target=server.serve_forever, args=(0.05,))
     thread.start()
     try:

@@ -1,4 +1,4 @@
-"""Raw wires for tests: JSON lines over a real process's pipes, and plain HTTP. Nothing here knows the MCP SDK."""
+"""Clients for tests that do not use the MCP SDK: JSON lines over stdio of a real process, and plain HTTP."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def envelope(
     capabilities: Mapping[str, Any] | None = None,
     meta: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """The parameters of a request of the stateless era."""
+    """Return the parameters of a request of the stateless era."""
     own = {
         f"{_META}protocolVersion": version,
         f"{_META}clientInfo": {"name": "wires", "version": "1"},
@@ -45,7 +45,7 @@ def envelope(
 
 
 def handshake(version: str = LATEST_HANDSHAKE, capabilities: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """The parameters of `initialize`."""
+    """Return the parameters of `initialize`."""
     return {
         "protocolVersion": version,
         "capabilities": dict(capabilities or {}),
@@ -61,7 +61,7 @@ def rpc(method: str, params: Mapping[str, Any] | None = None, request_id: object
 
 
 class StdioClient:
-    """A server process and its three streams, read by threads so that every wait has an end."""
+    """A server process over stdio. Threads read its output, so that every wait has a timeout."""
 
     def __init__(
         self,
@@ -113,7 +113,7 @@ class StdioClient:
         self.stop()
 
     def stop(self) -> None:
-        """End the process, politely first; nothing is left behind."""
+        """Stop the process: terminate it, and kill it if it does not end."""
         self.close_stdin()
         try:
             self.process.wait(5)
@@ -153,25 +153,25 @@ class StdioClient:
     # -- reading -------------------------------------------------------------------------------------------------------
 
     def receive(self, timeout: float = WAIT_SECONDS) -> Any:
-        """The next JSON value on the wire. A line that is no JSON, or the end of the stream, fails the test."""
+        """Return the next JSON value. Invalid JSON or the end of the stream fails the test."""
         try:
             line = self._lines.get(timeout=timeout)
         except queue.Empty:
-            raise AssertionError(f"nothing came within {timeout} seconds; log: {self.log_text[-2000:]}") from None
+            raise AssertionError(f"nothing received within {timeout} seconds; log: {self.log_text[-2000:]}") from None
         if line is None:
             raise AssertionError(f"the server closed the pipe; log: {self.log_text[-2000:]}")
         self._has_started()
         return json.loads(line, parse_constant=_no_constant)
 
     def rest(self, timeout: float = WAIT_SECONDS) -> list[Any]:
-        """Everything up to the end of the stream."""
+        """Return everything up to the end of the stream."""
         found = []
         while (line := self._lines.get(timeout=timeout)) is not None:
             found.append(json.loads(line, parse_constant=_no_constant))
         return found
 
     def reply_to(self, request_id: object, timeout: float = WAIT_SECONDS) -> dict[str, Any]:
-        """The answer to one request; notifications before it are kept, any other answer fails the test."""
+        """Return the response to one request. Notifications are collected; any other response fails the test."""
         while True:
             message = self.receive(timeout)
             if isinstance(message, dict) and "method" in message:
@@ -185,7 +185,7 @@ class StdioClient:
     def ask(
         self, method: str, params: Mapping[str, Any] | None = None, timeout: float = WAIT_SECONDS
     ) -> dict[str, Any]:
-        """One request and its whole answer."""
+        """Send one request and return the whole response."""
         self._next_id += 1
         self.send(rpc(method, params, self._next_id))
         return self.reply_to(self._next_id, timeout)
@@ -200,7 +200,7 @@ class StdioClient:
         return answer["error"]
 
     def call(self, tool: str, arguments: Mapping[str, Any] | None = None) -> Any:
-        """A tool call in the era of the handshake."""
+        """Call a tool in the handshake era."""
         return self.result("tools/call", {"name": tool, "arguments": dict(arguments or {})})
 
     def modern(self, method: str, params: Mapping[str, Any] | None = None, **more: Any) -> dict[str, Any]:
@@ -214,7 +214,7 @@ class StdioClient:
         return result
 
     def notification(self, method: str, timeout: float = WAIT_SECONDS) -> dict[str, Any]:
-        """The first notification of that method, kept already or still to come; it is taken."""
+        """Remove and return the first notification with this method; wait for it if necessary."""
         deadline = time.monotonic() + timeout
         while True:
             for index, kept in enumerate(self.notifications):
@@ -232,16 +232,16 @@ class StdioClient:
             return b"".join(self._log).decode("utf-8", "replace")
 
     def log_since(self, line: int) -> list[bytes]:
-        """The lines of the log from one on, for who reads it as it grows."""
+        """Return the log lines from this index on, for tests that follow the log."""
         with self._logged:
             return self._log[line:]
 
     def log_lines(self) -> list[dict[str, Any]]:
-        """Every log line that is JSON."""
+        """Return every log line that is JSON."""
         return [json.loads(line) for line in self.log_text.splitlines() if line.startswith("{")]
 
     def wait_for_log(self, wanted: Callable[[dict[str, Any]], bool], timeout: float = WAIT_SECONDS) -> dict[str, Any]:
-        """The first log line that fits."""
+        """Wait for the first log line that matches and return it."""
         deadline = time.monotonic() + timeout
         while True:
             seen = len(self._log)
@@ -261,7 +261,7 @@ class StdioClient:
             self._slowness = max(1.0, time.monotonic() - self._started_at)
 
     def end(self, timeout: float = WAIT_SECONDS) -> tuple[int, float]:
-        """The exit code and how long the process still took to give it."""
+        """Wait for the process to end; return its exit code and the time that this took."""
         started = time.monotonic()
         code = self.process.wait(timeout)
         for thread in self._threads:
@@ -269,8 +269,8 @@ class StdioClient:
         return code, time.monotonic() - started
 
     def end_within(self, seconds: float) -> int:
-        """The exit code, which has to come in time. A machine that is busy gets as much longer as its start took longer
-        than the one second of a quiet one."""
+        """Return the exit code; fail if the process takes longer. On a busy machine the limit grows by the same factor as
+        the start, which takes one second on an idle one."""
         code, took = self.end()
         assert took < seconds * self._slowness, f"took {took} seconds, {self._slowness} times slower than usual"
         return code
@@ -282,7 +282,7 @@ def _no_constant(name: str) -> object:
 
 @dataclass(frozen=True)
 class HttpResponse:
-    """One HTTP response, read whole."""
+    """One complete HTTP response."""
 
     status: int
     headers: http.client.HTTPMessage
@@ -305,13 +305,13 @@ class HttpResponse:
 
     @property
     def message(self) -> Any:
-        """The answer among the messages."""
+        """The response among the messages."""
         return next(m for m in self.messages if "id" in m and "method" not in m)
 
 
 @dataclass(frozen=True)
 class HttpClient:
-    """Plain HTTP to one server: no redirects, no cookies, no header that the test did not ask for."""
+    """Plain HTTP to one server: no redirects, no cookies, no extra headers."""
 
     port: int
     token: str | None = None
@@ -342,7 +342,7 @@ class HttpClient:
         return self.request("POST", path, body, {"Content-Type": "application/json", **(headers or {})})
 
     def mcp(self, message: Any, headers: Mapping[str, str] | None = None, path: str = "/mcp") -> HttpResponse:
-        """A JSON-RPC message of a handshake session."""
+        """Send a JSON-RPC message of a handshake session."""
         return self.post(path, message, {"Accept": "application/json, text/event-stream", **(headers or {})})
 
     def modern(
@@ -352,7 +352,7 @@ class HttpClient:
         headers: Mapping[str, str] | None = None,
         path: str = "/mcp",
     ) -> HttpResponse:
-        """A request of the stateless era with the headers that it needs."""
+        """Send a request of the stateless era with the required headers."""
         return self.mcp(rpc(method, envelope(params)), {**modern_headers(method, params), **(headers or {})}, path)
 
     def open_session(
@@ -398,7 +398,7 @@ class HttpClient:
             raise
 
     def raw(self, data: bytes, timeout: float = 3.0) -> bytes:
-        """Bytes out, and everything that comes back until the server closes or is silent."""
+        """Send bytes and return everything received until the server closes or is silent."""
         with socket.create_connection(("127.0.0.1", self.port), timeout=timeout) as connection:
             connection.sendall(data)
             found = b""
@@ -443,7 +443,7 @@ class EventStream:
         self._response = response
 
     def next(self) -> Any:
-        """The next message on the stream; fails when the stream ends or stays silent too long."""
+        """Return the next message; fail if the stream ends or is silent for too long."""
         while True:
             line = self._response.readline()
             assert line, "the stream ended"
@@ -451,14 +451,14 @@ class EventStream:
                 return json.loads(line[5:])
 
     def rest(self) -> list[Any]:
-        """Everything until the server ends the stream."""
+        """Return all messages until the server ends the stream."""
         lines = self._response.read().splitlines()
         return [json.loads(line[5:]) for line in lines if line.startswith(b"data:") and line[5:].strip()]
 
 
 @dataclass(frozen=True)
 class WebServer:
-    """A server process on HTTP, its log, and a plain client for it."""
+    """A server process with HTTP, and a plain client for it."""
 
     process: StdioClient
     web: HttpClient
@@ -472,7 +472,7 @@ def serving_http(
     timeout: float = WAIT_SECONDS,
     command: Sequence[str] = PROGRAM,
 ) -> Iterator[WebServer]:
-    """A server on a free port that says in its log where it listens; ended with the block."""
+    """Run a server on a free port until the block ends; the port is read from its log."""
     serve = ("serve", "--http", "--port", "0", *arguments)
     process = StdioClient(
         *serve, cwd=cwd, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, command=command

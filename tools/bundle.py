@@ -76,14 +76,14 @@ def manifest() -> dict[str, Any]:
 
 def write_bundle(folder: Path) -> Path:
     """Write the bundle and return its path."""
-    shown = manifest()
+    description = manifest()
     folder.mkdir(parents=True, exist_ok=True)
-    target = folder / f"{shown['name']}-{shown['version']}.mcpb"
+    target = folder / f"{description['name']}-{description['version']}.mcpb"
     files = [ROOT / name for name in TOP]
     for name in FOLDERS:
         files += [p for p in sorted((ROOT / name).rglob("*")) if p.is_file() and not _LEFT_OUT & set(p.parts)]
     with zipfile.ZipFile(target, "w") as archive:
-        _add(archive, "manifest.json", json.dumps(shown, indent=2, ensure_ascii=False).encode() + b"\n")
+        _add(archive, "manifest.json", json.dumps(description, indent=2, ensure_ascii=False).encode() + b"\n")
         for file in files:
             _add(archive, file.relative_to(ROOT).as_posix(), file.read_bytes())
     return target

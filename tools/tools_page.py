@@ -33,10 +33,10 @@ def _pack(pack: Pack) -> Iterator[str]:
         yield from _tool(tool)
     if pack.resources:
         yield f"\n### Resources of {pack.name}\n\n| address | what |\n|---|---|\n"
-        yield from (f"| `{one.uri}` | {_cell(one.description or one.name)} |\n" for one in pack.resources)
+        yield from (f"| `{item.uri}` | {_cell(item.description or item.name)} |\n" for item in pack.resources)
     if pack.prompts:
         yield f"\n### Prompts of {pack.name}\n\n| name | what |\n|---|---|\n"
-        yield from (f"| `{one.name}` | {_cell(one.description)} |\n" for one in pack.prompts)
+        yield from (f"| `{item.name}` | {_cell(item.description)} |\n" for item in pack.prompts)
 
 
 def _tool(tool: Tool) -> Iterator[str]:
@@ -50,8 +50,8 @@ def _tool(tool: Tool) -> Iterator[str]:
         yield "\n| argument | type | default | what |\n|---|---|---|---|\n"
     for name, described in schema.get("properties", {}).items():
         default = described.get("default")
-        shown = "required" if name in required else "" if default is None else f"`{json.dumps(default)}`"
-        yield f"| `{name}` | {_cell(_type(described, schema))} | {shown} | {_cell(described.get('description', ''))} |\n"
+        value = "required" if name in required else "" if default is None else f"`{json.dumps(default)}`"
+        yield f"| `{name}` | {_cell(_type(described, schema))} | {value} | {_cell(described.get('description', ''))} |\n"
 
 
 def _type(described: Mapping[str, Any], schema: Mapping[str, Any]) -> str:
@@ -65,9 +65,9 @@ def _type(described: Mapping[str, Any], schema: Mapping[str, Any]) -> str:
     kind = described.get("type", "any")
     if kind == "array":
         return f"array of {_type(described.get('items', {}), schema)}"
-    words = str(kind) if isinstance(kind, str) else " or ".join(one for one in kind if one != "null")
+    text = str(kind) if isinstance(kind, str) else " or ".join(one for one in kind if one != "null")
     least, most = described.get("minimum"), described.get("maximum")
-    return f"{words} {least} to {most}" if least is not None and most is not None else words
+    return f"{text} {least} to {most}" if least is not None and most is not None else text
 
 
 def _cell(text: str) -> str:

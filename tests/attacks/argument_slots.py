@@ -1,4 +1,4 @@
-"""What can be fired at a tool, found from its published schema: every place that takes a value, and arguments around it."""
+"""The argument slots of a tool, derived from its published schema: every position that takes a value."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Slot:
-    """One place of a tool's arguments, and how to fill it."""
+    """One position in a tool's arguments, with valid arguments around it."""
 
     tool: str
     path: tuple[str | int, ...]
@@ -22,17 +22,17 @@ class Slot:
         return f"{self.tool}:{'.'.join(map(str, self.path))}"
 
     def filled(self, value: Any) -> dict[str, Any]:
-        """Arguments that are otherwise as the schema wants them, with the value at this place."""
+        """Return arguments that are valid for the schema except for this value."""
         arguments: dict[str, Any] = json.loads(json.dumps(self.base))
-        place: Any = arguments
+        parent: Any = arguments
         for step in self.path[:-1]:
-            place = place[step]
-        place[self.path[-1]] = value
+            parent = parent[step]
+        parent[self.path[-1]] = value
         return arguments
 
 
 def slots(tool: Mapping[str, Any], kind: str = "string") -> Iterator[Slot]:
-    """Every place in a tool's arguments that takes a value of the kind, however deep."""
+    """Yield every position in a tool's arguments that takes a value of this type, at any depth."""
     schema = tool["inputSchema"]
     definitions = schema.get("$defs", {})
 
@@ -44,7 +44,7 @@ def slots(tool: Mapping[str, Any], kind: str = "string") -> Iterator[Slot]:
                 sample = _with(root, (*path, name), _sample(inner, definitions))
                 yield from walk(inner, (*path, name), sample)
             if form.get("type") == "array" and "items" in form:
-                sample = _with(root, path, [_sample(form["items"], definitions)], anew=True)
+                sample = _with(root, path, [_sample(form["items"], definitions)], replace=True)
                 yield from walk(form["items"], (*path, 0), sample)
 
     yield from walk(schema, (), _sample(schema, definitions))
@@ -61,7 +61,7 @@ def _forms(part: Mapping[str, Any], definitions: Mapping[str, Any]) -> Iterator[
 
 
 def _sample(part: Mapping[str, Any], definitions: Mapping[str, Any]) -> Any:
-    """The least value that a schema allows."""
+    """Return the smallest value that a schema allows."""
     form = next(_forms(part, definitions))
     if "const" in form:
         return form["const"]
@@ -81,16 +81,16 @@ def _sample(part: Mapping[str, Any], definitions: Mapping[str, Any]) -> Any:
         case "boolean":
             return False
         case _:
-            return "siren"  # a note that may be renamed or removed: the normal call asks for another one
+            return "siren"  # a note that may be renamed or removed: the normal call reads a different one
 
 
-def _with(arguments: Any, path: tuple[str | int, ...], value: Any, *, anew: bool = False) -> Any:
-    """The arguments with a value at a place that has none yet, or anew."""
+def _with(arguments: Any, path: tuple[str | int, ...], value: Any, *, replace: bool = False) -> Any:
+    """Return a copy of the arguments with the value set; an existing value stays unless `replace` is true."""
     copy = json.loads(json.dumps(arguments))
-    place = copy
+    parent = copy
     for step in path[:-1]:
-        place = place[step]
-    if not anew and isinstance(place, dict) and path[-1] in place:
+        parent = parent[step]
+    if not replace and isinstance(parent, dict) and path[-1] in parent:
         return copy
-    place[path[-1]] = value
+    parent[path[-1]] = value
     return copy

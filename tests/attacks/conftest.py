@@ -49,7 +49,7 @@ GetSharedServer = Callable[[Transport], AttackTarget]
 
 @pytest.fixture(scope="session")
 def shared_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GetSharedServer]:
-    """One server of each transport for all modules that need nothing special, started when it is first asked for."""
+    """One server per transport, shared by all modules that need no special setup and started on first use."""
     opened: dict[Transport, AttackTarget] = {}
     config = {
         "toolPacks": {"odd": {"mode": "read-write"}},
@@ -65,7 +65,7 @@ def shared_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GetShare
                 env, files = python_path(folder / "site"), {"recipes/sneaky.yaml": RECIPE}
                 running = open_target(transport, folder, config=config, files=files, env=env)
                 opened[transport] = stack.enter_context(running)
-            opened[transport].settle()
+            opened[transport].record_state()
             return opened[transport]
 
         yield get
@@ -73,5 +73,5 @@ def shared_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GetShare
 
 @pytest.fixture(scope="module", params=TRANSPORTS)
 def target(request: pytest.FixtureRequest, shared_server: GetSharedServer) -> AttackTarget:
-    """The shared_server server of each transport."""
+    """The shared server, once per transport."""
     return shared_server(request.param)

@@ -1,4 +1,4 @@
-"""Every route of the HTTP door, found from the application itself, so that a new one cannot escape."""
+"""Every HTTP route, read from the application itself, so new routes are covered automatically."""
 
 from __future__ import annotations
 
@@ -16,13 +16,15 @@ _FILLED = {"profile": "duvet", "name": "km-search", "node_id": "Document:docs/ga
 
 
 def declared_routes(project: Path) -> list[tuple[str, str]]:
-    """Method and path of every route, blanks filled; a route that leaves the method to itself stands there for three."""
+    """Return method and path of every route, with placeholders filled; a route without declared methods gets three."""
     host = Host(load_config(ConfigRequest(project=project, builtin_packs=frozenset(BUILTIN), environ={})), mode="http")
     try:
         application = vars(HttpServer(host, "127.0.0.1").app)["_app"]
         found = []
         for route in application.routes:
-            path = re.sub(r"\{(\w+)(?::\w+)?\}", lambda blank: _FILLED.get(blank.group(1), "harbour"), route.path)
+            path = re.sub(
+                r"\{(\w+)(?::\w+)?\}", lambda placeholder: _FILLED.get(placeholder.group(1), "harbour"), route.path
+            )
             methods = sorted((route.methods or {"GET", "POST", "DELETE"}) - {"HEAD", "OPTIONS"})
             found += [(method, path) for method in methods]
     finally:

@@ -1,13 +1,13 @@
-"""A real server over a made project, fired at over its wire, and the one rule that every attack is judged by.
+"""A real server over a generated project, attacked over its transport, and the one check that follows every attack.
 
     with open_target("http", tmp_path) as target:             # or "stdio"
         shot = target.fire("get_page", {"slug": "../x"})     # one tool call; era="stateless" for the other era
-        target.assert_unharmed(shot)                                # the rule, over everything fired since the last time
+        target.assert_unharmed(shot)                         # checks everything fired since the last check
 
-`ask` fires any method, `raw` any bytes. `assert_unharmed` asks that: the process lives; a normal call answers within a second;
-every error has a known code; no reply holds an absolute path, a traceback, SQL, a token, a value of the environment or a
-word of a canary; the log has an entry for every shot; and project and canaries are the same by their hash, except for what
-the caller says may change.
+`ask` sends any method, `raw` any bytes. `assert_unharmed` checks that the process is alive; a normal call is answered
+within a second; every error has a known code; no reply contains an absolute path, a traceback, SQL, a token, a value of
+the environment or the canary; the log has an entry for every shot; and the project and the files outside it have the
+same hashes as before, except for the files that the test says may change.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ READER = "target-reader-4f1c9a7be2d05836"
 ADMIN = "target-admin-b7d2e8f4016c39a5"
 ENVIRONMENT_SECRET = "target-environment-91c2f7d3"
 CANARY = "target-canary-5be07a1d"
-"""A word that stands in every file outside the project, and that no reply may hold."""
+"""A word in every file outside the project. No reply may contain it."""
 
 KNOWN_CODES = frozenset(kind.code for kind in all_error_types())
 KNOWN_RPC_CODES = frozenset({-32700, -32600, -32601, -32602, -32603, -32002, -32020, -32021, -32022})
@@ -89,13 +89,13 @@ _STORED = re.compile(r"\bstored_path\\?\": *\\?\"([^\"\\]+)")
 
 @dataclass(frozen=True)
 class AttackResult:
-    """What one request got back."""
+    """The response to one request."""
 
     what: str
     reply: Any
-    """The JSON-RPC message, or the body of a plain HTTP answer; None for no answer."""
+    """The JSON-RPC message, or the body of a plain HTTP response; None without a response."""
     text: str
-    """All that came over the wire."""
+    """The whole response as text."""
     status: int = 200
     seconds: float = 0.0
 
@@ -107,7 +107,7 @@ class AttackResult:
 
     @property
     def code(self) -> str | None:
-        """Our error code; None for a success. An error of the protocol alone has its number, as text."""
+        """Contextive's error code, or the JSON-RPC number as text if there is only that; None for a success."""
         if not isinstance(self.reply, dict):
             return None
         error = self.reply.get("error")
@@ -124,7 +124,7 @@ class AttackResult:
 
 @dataclass
 class AttackTarget:
-    """One server, its project, and what was fired at it since the last judgement."""
+    """One server, its project, and the requests sent since the last check."""
 
     transport: Transport
     folder: Path
@@ -140,7 +140,7 @@ class AttackTarget:
     _entries: int = 0
     _number: int = 0
 
-    # -- firing --------------------------------------------------------------------------------------------------------
+    # -- firing ------------------------------------------------------------------------------------------------------
 
     def fire(
         self,
@@ -151,9 +151,9 @@ class AttackTarget:
         token: str | None = ADMIN,
         timeout: float = 20.0,
     ) -> AttackResult:
-        """One tool call. The token counts over HTTP only; who sits at the pipe is the owner."""
-        given = {} if arguments is None else arguments
-        return self.ask("tools/call", {"name": tool, "arguments": given}, era=era, token=token, timeout=timeout)
+        """Call a tool. The token matters over HTTP only; the stdio caller is the owner."""
+        params = {"name": tool, "arguments": {} if arguments is None else arguments}
+        return self.ask("tools/call", params, era=era, token=token, timeout=timeout)
 
     def ask(
         self,
@@ -164,7 +164,7 @@ class AttackTarget:
         token: str | None = ADMIN,
         timeout: float = 20.0,
     ) -> AttackResult:
-        """One request of any method."""
+        """Send one request with any method."""
         what = f"{method} {str(dict(params or {}))[:200]}"
         self._number += 1
         started = time.monotonic()
@@ -179,7 +179,7 @@ class AttackTarget:
         return shot
 
     def _reply(self, number: int, timeout: float) -> Any:
-        """The answer to a request, or the one without an id that a message gets which is not JSON."""
+        """Return the response to a request, or the one without an id that answers invalid JSON."""
         while True:
             reply = self.process.receive(timeout)
             if isinstance(reply, dict) and "method" not in reply:
@@ -209,7 +209,7 @@ class AttackTarget:
         *,
         token: str | None = ADMIN,
     ) -> AttackResult:
-        """One plain HTTP request; a body that is not bytes is sent as JSON."""
+        """Send one plain HTTP request; a body that is not bytes is sent as JSON."""
         data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
         sent = {"Content-Type": "application/json"} if data is not None else {}
         answer = self.http_client(token).request(method, path, data, {**sent, **(headers or {})})
@@ -218,27 +218,27 @@ class AttackTarget:
         return shot
 
     def raw(self, data: bytes, timeout: float = 3.0) -> str:
-        """Any bytes on a new connection; all that comes back. Over HTTP only: a pipe has `process.send_bytes`."""
+        """Send any bytes on a new HTTP connection and return the response. For stdio use `process.send_bytes`."""
         assert self.web is not None
         text = self.web.raw(data, timeout).decode("utf-8", "replace")
         self.shots.append(AttackResult(f"raw {data[:80]!r}", None, text))
         return text
 
     def lines(self, data: bytes, answers: int, what: str = "") -> list[Any]:
-        """Any bytes on the pipe, and as many answers as are owed."""
+        """Send any bytes over stdio and read the expected number of responses."""
         self.process.send_bytes(data)
         found = [self.process.receive() for _ in range(answers)]
         self.shots += [
-            AttackResult(what or f"raw {data[:80]!r}", one, json.dumps(one, ensure_ascii=False)) for one in found
+            AttackResult(what or f"raw {data[:80]!r}", reply, json.dumps(reply, ensure_ascii=False)) for reply in found
         ]
         return found
 
     def http_client(self, token: str | None = ADMIN) -> HttpClient:
-        assert self.web is not None, "there is no HTTP here"
+        assert self.web is not None, "this target has no HTTP transport"
         return self.web.as_bearer(token)
 
     def session(self, token: str | None = ADMIN) -> Session:
-        """The handshake session of a token, opened when it is first needed."""
+        """The handshake session of a token, opened on first use."""
         if token not in self._sessions:
             self._sessions[token] = self.http_client(token).open_session(LATEST_HANDSHAKE)
         return self._sessions[token]
@@ -250,10 +250,10 @@ class AttackTarget:
             reply = answer.message if "event-stream" in (answer.headers["content-type"] or "") else answer.json
         return AttackResult(what, reply, answer.text, answer.status, seconds)
 
-    # -- what is offered -----------------------------------------------------------------------------------------------
+    # -- what is offered ---------------------------------------------------------------------------------------------
 
     def listed(self, method: str, key: str) -> list[dict[str, Any]]:
-        """Everything that a list method shows to the maintainer."""
+        """Return all items of a list method, as a maintainer sees them."""
         found: list[dict[str, Any]] = []
         cursor: dict[str, Any] = {}
         while True:
@@ -264,51 +264,55 @@ class AttackTarget:
                 return found
             cursor = {"cursor": page["nextCursor"]}
 
-    # -- the rule ------------------------------------------------------------------------------------------------------
+    # -- the check ---------------------------------------------------------------------------------------------------
 
     def assert_unharmed(
-        self, *more: AttackResult, may_change: Sequence[str] = (), entries: int | None = None, shown: Sequence[str] = ()
+        self,
+        *more: AttackResult,
+        may_change: Sequence[str] = (),
+        entries: int | None = None,
+        allowed_texts: Sequence[str] = (),
     ) -> None:
-        """Judge everything that was fired since the last time.
+        """Check everything that was sent since the last check.
 
         `may_change` are globs of project files that the attack may create or write; `entries` is how many log entries it
-        owes at least, one a shot unless told; `shown` are texts that replies may hold, such as a stored path.
+        must add at least, by default one per shot; `allowed_texts` are texts that replies may contain, such as a stored path.
         """
         shots = [*self.shots, *(shot for shot in more if shot not in self.shots)]
         self.shots.clear()
         before, self._tree = self._tree, fingerprints(self.folder)
         assert self.process.process.poll() is None, f"the server died: {self.process.log_text[-3000:]}"
         for shot in shots:
-            self._check_reply(shot, shown)
+            self._check_reply(shot, allowed_texts)
         self._check_normal_call()
         self._check_log((len(shots) if entries is None else entries) + 1)
         self._check_tree(before, may_change)
 
-    def _check_reply(self, shot: AttackResult, shown: Sequence[str]) -> None:
+    def _check_reply(self, shot: AttackResult, allowed_texts: Sequence[str]) -> None:
         if shot.code is not None:
             known = shot.code in KNOWN_CODES or (shot.code.lstrip("-").isdigit() and int(shot.code) in KNOWN_RPC_CODES)
             assert known, f"{shot.what}: an unknown code {shot.code}: {shot.text[:500]}"
             assert shot.code != "internal_error", (
                 f"{shot.what}: {shot.text[:500]}; log: {self.process.log_text[-3000:]}"
             )
-        # Where a document or a backup was put is the one absolute path that answers tell.
+        # The only absolute path that answers may contain is that of a stored document or backup.
         stored = [] if shot.code is not None else _STORED.findall(shot.text)
         self.assert_no_leak(
-            shot.text, shot.what, [*shown, *(path for path in stored if path.startswith(str(self.root)))]
+            shot.text, shot.what, [*allowed_texts, *(path for path in stored if path.startswith(str(self.root)))]
         )
 
-    def assert_no_leak(self, text: str, what: str = "", shown: Sequence[str] = ()) -> None:
-        """Fail where a text holds something that belongs to the inside."""
-        for harmless in sorted(shown, key=len, reverse=True):
+    def assert_no_leak(self, text: str, what: str = "", allowed_texts: Sequence[str] = ()) -> None:
+        """Fail if a text contains internal details or secrets."""
+        for harmless in sorted(allowed_texts, key=len, reverse=True):
             text = text.replace(harmless, "")
         private = [str(self.folder), str(Path(__file__).parents[2]), sys.prefix, *self.secrets]
         found = [word for word in private if word in text]
-        assert not found, f"{what}: the reply holds {found[0]}: {text[:800]}"
+        assert not found, f"{what}: the reply contains {found[0]}: {text[:800]}"
         inside = _INSIDES.search(text)
-        assert inside is None, f"{what}: the reply holds {inside.group()!r}: {text[:800]}"
+        assert inside is None, f"{what}: the reply contains {inside.group()!r}: {text[:800]}"
 
     def _check_normal_call(self) -> None:
-        """A call answers in time. One that is late may be the machine's fault, three in a row are not."""
+        """A normal call is answered in time. One slow call may be the machine's fault, three in a row are not."""
         name, arguments = NORMAL_CALL
         for is_last in (False, False, True):
             shot = self.fire(name, arguments)
@@ -323,7 +327,7 @@ class AttackTarget:
         wait_until(lambda: self.entries() >= before + owed, f"{owed} log entries after {before}", 15)
 
     def entries(self) -> int:
-        """How many calls and refusals the log tells of."""
+        """Return how many calls and refusals are in the log."""
         for line in self.process.log_since(self._read_lines):
             self._read_lines += 1
             if line.startswith((b'{"event":"call"', b'{"event":"refused"')):
@@ -336,22 +340,22 @@ class AttackTarget:
         wrong = sorted(path for path in changed if not any(fnmatch.fnmatchcase(path, glob) for glob in allowed))
         assert not wrong, f"changed: {wrong}"
 
-    def settle(self) -> None:
-        """Take what stands on disk and in the log now as the state before the next attack."""
+    def record_state(self) -> None:
+        """Record the files and the log as the state before the next attack."""
         self.shots.clear()
         self._tree = fingerprints(self.folder)
         self.entries()
 
 
 def _header(value: str) -> str:
-    """A value as the stateless era writes it in a header."""
+    """Encode a value for a header as the stateless era does."""
     if value.isascii() and value.isprintable() and value == value.strip():
         return value
     return f"=?base64?{base64.b64encode(value.encode('utf-8', 'surrogatepass')).decode()}?="
 
 
 def fingerprints(folder: Path) -> dict[str, str]:
-    """What every file of a tree is and holds, by path. Nothing is followed; the server's own state is left out."""
+    """Return type and content hash of every file by path. Links are not followed; the state directory is left out."""
     found: dict[str, str] = {}
     for place, folders, files in os.walk(folder):
         here = Path(place)
@@ -362,7 +366,7 @@ def fingerprints(folder: Path) -> dict[str, str]:
             mode = facts.st_mode
             key = path.relative_to(folder).as_posix()
             if stat.S_ISREG(mode) and facts.st_size > 64 * 1024**2:
-                found[key] = f"{facts.st_size} bytes of {facts.st_mtime_ns}"  # too large to be read after every attack
+                found[key] = f"{facts.st_size} bytes of {facts.st_mtime_ns}"  # too large to read after every attack
             elif stat.S_ISREG(mode) and not facts.st_size:
                 found[key] = "empty"
             elif stat.S_ISREG(mode):
@@ -375,7 +379,7 @@ def fingerprints(folder: Path) -> dict[str, str]:
 
 
 def make_project(folder: Path, files: Mapping[str, str | bytes] | None = None) -> Path:
-    """The project `kb`, and around it what nobody may reach."""
+    """Write the project `kb`, and around it the files that must stay out of reach."""
     for name, text in {
         **OUTSIDE_FILES,
         **{f"kb/{n}": t for n, t in {**PROJECT_FILES, **(files or {})}.items()},
@@ -396,12 +400,12 @@ def open_target(
     env: Mapping[str, str] | None = None,
     prepare: Callable[[Path], None] | None = None,
     with_tokens: bool = True,
-    given: bool = True,
+    use_config: bool = True,
     cwd: Path | None = None,
 ) -> Iterator[AttackTarget]:
-    """A server over a made project in `folder`; `prepare` gets the project's root before it starts.
+    """Start a server over a generated project in `folder`; `prepare` gets the project's root before the start.
 
-    With `given=False` it is left to find the configuration of the project itself.
+    With `use_config=False` the server only has the configuration that it finds in the project.
     """
     root = make_project(folder, files)
     if prepare is not None:
@@ -416,27 +420,29 @@ def open_target(
     environment = {
         "HOME": str(folder / "home"),
         "XDG_CONFIG_HOME": str(folder / "home" / ".config"),
-        "ARENA_SECRET": ENVIRONMENT_SECRET,
+        "TARGET_SECRET": ENVIRONMENT_SECRET,
         **({"KM_READER_TOKEN": READER, "KM_ADMIN_TOKEN": ADMIN} if with_tokens else {}),
         **(env or {}),
     }
-    named = ("--config", str(path)) if given else ()
+    options = ("--config", str(path)) if use_config else ()
     started = time.monotonic()
     with contextlib.ExitStack() as stack:
         web: HttpClient | None = None
         if transport == "http":
-            server = stack.enter_context(serving_http(*named, cwd=cwd or root, env=environment, timeout=START_SECONDS))
+            server = stack.enter_context(
+                serving_http(*options, cwd=cwd or root, env=environment, timeout=START_SECONDS)
+            )
             process, web = server.process, server.web
         else:
-            process = stack.enter_context(StdioClient("serve", "--stdio", *named, cwd=cwd or root, env=environment))
+            process = stack.enter_context(StdioClient("serve", "--stdio", *options, cwd=cwd or root, env=environment))
             assert "result" in process.ask("initialize", handshake(), START_SECONDS)
             process.notify("notifications/initialized")
-        # A machine that is busy gets as much longer as its start took longer than that of a quiet one.
+        # On a busy machine the limits grow by the same factor as the start, which takes 1.5 s on an idle one.
         slowness = max(1.0, (time.monotonic() - started) / 1.5)
         secrets = (READER, ADMIN, ENVIRONMENT_SECRET, CANARY)
         target = AttackTarget(transport, folder, root, process, web, NORMAL_SECONDS * slowness, secrets)
         name, arguments = NORMAL_CALL
         assert target.fire(name, arguments).code is None
         target.process.wait_for_log(lambda line: line.get("event") == "call")
-        target.settle()
+        target.record_state()
         yield target

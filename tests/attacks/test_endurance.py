@@ -1,4 +1,4 @@
-"""B2, B6, B10, B11: bodies without end, clients that leave, and what a server leaves behind when it goes."""
+"""Endless bodies, clients that disconnect early, and what a server leaves behind when it ends."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LEAVING = 1_000
 
 
 def head(target: AttackTarget, *lines: str, path: str = "/mcp", token: str = ADMIN) -> bytes:
-    """The head of a POST as bytes, with whatever lines the attacker likes."""
+    """Return the head of a POST request as bytes, with any extra lines."""
     assert target.web is not None
     usual = [
         f"POST {path} HTTP/1.1",
@@ -39,7 +39,7 @@ def head(target: AttackTarget, *lines: str, path: str = "/mcp", token: str = ADM
 
 @pytest.fixture(scope="module")
 def loris(target: AttackTarget) -> Iterator[tuple[float, list[socket.socket]]]:
-    """Connections that say nothing, or never come to the point; opened before all other attacks of this module."""
+    """Connections that send nothing or never finish a request, opened before all other attacks of this module."""
     if target.web is None:
         yield time.monotonic(), []
         return
@@ -53,7 +53,7 @@ def loris(target: AttackTarget) -> Iterator[tuple[float, list[socket.socket]]]:
         yield time.monotonic(), opened
 
 
-def test_b2_slow_loris_keeps_nobody_else_waiting(
+def test_slow_loris_does_not_delay_other_clients(
     target: AttackTarget, loris: tuple[float, list[socket.socket]]
 ) -> None:
     for era in ERAS:
@@ -61,9 +61,9 @@ def test_b2_slow_loris_keeps_nobody_else_waiting(
     target.assert_unharmed()
 
 
-def test_b2_bodies_that_never_end_keep_nobody_else_waiting(target: AttackTarget) -> None:
+def test_endless_bodies_do_not_delay_other_clients(target: AttackTarget) -> None:
     if target.web is None:
-        # The same on a pipe: the first half of a line, and the other half when somebody else had waited long enough.
+        # The same over stdio: half a line, a pause, and then the other half.
         line = json.dumps(rpc("tools/call", {"name": "get_page", "arguments": {"slug": "siren"}}, "halves")).encode()
         target.process.send_bytes(line[:40])
         time.sleep(0.2)
@@ -84,7 +84,7 @@ def test_b2_bodies_that_never_end_keep_nobody_else_waiting(target: AttackTarget)
         target.assert_unharmed()
 
 
-def test_b2_a_string_of_ten_megabytes_is_refused(target: AttackTarget) -> None:
+def test_a_string_of_ten_megabytes_is_refused(target: AttackTarget) -> None:
     body = json.dumps(rpc("tools/call", {"name": "search", "arguments": {"query": "x" * 10 * MEBIBYTE}})).encode()
     if target.web is None:
         assert target.lines(body + b"\n", 1)[0]["error"]["code"] == -32600
@@ -93,7 +93,7 @@ def test_b2_a_string_of_ten_megabytes_is_refused(target: AttackTarget) -> None:
     target.assert_unharmed()
 
 
-def test_b2_one_byte_over_the_limit_is_refused_and_one_at_the_limit_is_read(target: AttackTarget) -> None:
+def test_a_body_at_the_limit_is_read_and_one_byte_more_is_refused(target: AttackTarget) -> None:
     for extra in (1, 0):
         body = b'{"jsonrpc":"2.0","id":7,"method":"ping","params":{"a":"'
         body += b"x" * (LIMIT + extra - len(body) - 3) + b'"}}'
@@ -108,29 +108,29 @@ def test_b2_one_byte_over_the_limit_is_refused_and_one_at_the_limit_is_read(targ
 
 
 LIES = {
-    "B2-length-too-short": (["Content-Length: 10"], json.dumps(rpc("ping")).encode()),
-    "B2-length-negative": (["Content-Length: -1"], b"{}"),
-    "B2-length-no-number": (["Content-Length: 0x10"], b"{}"),
-    "B2-length-huge": (["Content-Length: 99999999999999999999"], b"{}"),
-    "B2-two-lengths": (["Content-Length: 2", "Content-Length: 40"], b"{}"),
-    "B2-chunk-size-no-number": (["Transfer-Encoding: chunked"], b"zz\r\n{}\r\n0\r\n\r\n"),
-    "B2-compressed": (["Content-Encoding: gzip", "Content-Length: 2"], b"\x1f\x8b"),
-    "B2-head-without-end": (["X-Long: " + "x" * 200_000], b""),
-    "B2-many-headers": ([f"X-{number}: 1" for number in range(20_000)], b""),
+    "length-too-short": (["Content-Length: 10"], json.dumps(rpc("ping")).encode()),
+    "length-negative": (["Content-Length: -1"], b"{}"),
+    "length-not-a-number": (["Content-Length: 0x10"], b"{}"),
+    "length-huge": (["Content-Length: 99999999999999999999"], b"{}"),
+    "two-lengths": (["Content-Length: 2", "Content-Length: 40"], b"{}"),
+    "chunk-size-not-a-number": (["Transfer-Encoding: chunked"], b"zz\r\n{}\r\n0\r\n\r\n"),
+    "compressed": (["Content-Encoding: gzip", "Content-Length: 2"], b"\x1f\x8b"),
+    "head-without-end": (["X-Long: " + "x" * 200_000], b""),
+    "many-headers": ([f"X-{number}: 1" for number in range(20_000)], b""),
 }
 
 
 @pytest.mark.parametrize("case", LIES)
 def test_a_request_that_lies_about_its_size_is_refused(target: AttackTarget, case: str) -> None:
     if target.web is None:
-        pytest.skip("a line of a pipe has no length but its own")
+        pytest.skip("stdio has no length header")
     lines, body = LIES[case]
     text = target.raw(head(target, *lines) + body, timeout=1.0)
     assert text.startswith(("HTTP/1.1 4", "HTTP/1.1 431")), text[:300]
     target.assert_unharmed(entries=0)
 
 
-# -- B6: clients that leave ----------------------------------------------------------------------------------------------
+# -- clients that disconnect ------------------------------------------------------------------------------------------
 
 
 def memory(pid: int) -> int:
@@ -138,9 +138,9 @@ def memory(pid: int) -> int:
     return int(Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1]) * os.sysconf("SC_PAGESIZE")
 
 
-def test_b6_a_thousand_clients_that_leave_during_the_answer_cost_nothing(target: AttackTarget) -> None:
+def test_a_thousand_early_disconnects_leak_nothing(target: AttackTarget) -> None:
     if target.web is None:
-        pytest.skip("the one client of a pipe that leaves ends the server: B11")
+        pytest.skip("over stdio the server ends with its only client, which another test covers")
     pid = target.process.process.pid
     before = len(target.process.log_since(0))
     session = target.session()
@@ -163,25 +163,27 @@ def test_b6_a_thousand_clients_that_leave_during_the_answer_cost_nothing(target:
                 stream = head(target, *in_session).replace(b"POST", b"GET", 1)
                 connection.sendall(stream)
                 connection.recv(1)
-            if number % 8 < 4:  # gone with a reset, not with a farewell
+            if number % 8 < 4:  # closed with a reset instead of a FIN
                 connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\x01\0\0\0\0\0\0\0")
 
-    for number in range(LEAVING // 5):  # what grows once, such as caches and threads, has grown by now
+    for number in range(LEAVING // 5):  # warm-up: caches and threads grow once
         leave(number)
     target.assert_unharmed(entries=0)
-    wait_until(lambda: open_descriptors(pid) < 150, "the first ones are forgotten")
+    wait_until(lambda: open_descriptors(pid) < 150, "the first connections are closed")
     descriptors, resident = open_descriptors(pid), memory(pid)
     for number in range(LEAVING):
         leave(number)
     target.assert_unharmed(entries=0)
     wait_until(lambda: open_descriptors(pid) <= descriptors + 5, f"no more descriptors than {descriptors}")
     assert memory(pid) - resident < 40 * MEBIBYTE
-    told = b"".join(target.process.log_since(before)).decode()
-    assert "never retrieved" not in told
-    assert "Traceback" not in told, told[told.index("Traceback") - 500 :][:5000]
+    log = b"".join(target.process.log_since(before)).decode()
+    assert "never retrieved" not in log
+    assert "Traceback" not in log, log[log.index("Traceback") - 500 :][:5000]
 
 
-def test_b2_slow_loris_is_closed_in_the_end(target: AttackTarget, loris: tuple[float, list[socket.socket]]) -> None:
+def test_slow_loris_connections_are_closed_in_the_end(
+    target: AttackTarget, loris: tuple[float, list[socket.socket]]
+) -> None:
     since, opened = loris
     for connection in opened:
         connection.settimeout(max(0.1, HEAD_SECONDS + 5 - (time.monotonic() - since)))
@@ -191,11 +193,11 @@ def test_b2_slow_loris_is_closed_in_the_end(target: AttackTarget, loris: tuple[f
     target.assert_unharmed()
 
 
-# -- B10, B11: the pipe --------------------------------------------------------------------------------------------------
+# -- stdio -----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("era", ERAS)
-def test_b10_what_a_plugin_prints_is_not_on_the_wire(target: AttackTarget, era: Era) -> None:
+def test_the_output_of_a_plugin_is_not_sent_to_the_client(target: AttackTarget, era: Era) -> None:
     for _ in range(5):
         shot = target.fire("odd_print", {}, era=era)
         assert shot.code is None, shot.text
@@ -204,7 +206,7 @@ def test_b10_what_a_plugin_prints_is_not_on_the_wire(target: AttackTarget, era: 
 
 
 def children(pid: int) -> list[int]:
-    """The processes that one has started, and theirs."""
+    """Return the process ids of all descendants of a process."""
     found: list[int] = []
     for task in Path(f"/proc/{pid}/task").iterdir():
         for word in (task / "children").read_text(encoding="ascii").split():
@@ -213,7 +215,7 @@ def children(pid: int) -> list[int]:
 
 
 @pytest.mark.parametrize("busy", [False, True], ids=["idle", "in the middle of calls"])
-def test_b11_a_client_that_closes_the_pipe_leaves_no_process_behind(tmp_path: Path, busy: bool) -> None:
+def test_no_process_remains_after_a_client_closes_stdin(tmp_path: Path, busy: bool) -> None:
     with open_target("stdio", tmp_path) as target:
         pipe = target.process
         if busy:

@@ -1,4 +1,4 @@
-"""A5 to A9: links, strange files, and documents that want to come in or go out where they may not."""
+"""Links, special files, and documents copied to or from forbidden locations."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from .target import CANARY, ENVIRONMENT_SECRET, ERAS, TRANSPORTS, AttackTarget, 
 
 SWAPS = 10_000
 RENAME_EXCHANGE = 2
-HERE = -100  # paths from the working directory, as the system calls write it
+HERE = -100  # AT_FDCWD: paths relative to the working directory
 INSIDE_SECRET = "target-inside-secret-c03e"
 
 
 def exchange(one: Path, other: Path) -> None:
-    """Let two names change places, in one step."""
+    """Swap two directory entries atomically."""
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.renameat2(HERE, os.fsencode(one), HERE, os.fsencode(other), RENAME_EXCHANGE) != 0:
         raise OSError(ctypes.get_errno(), "renameat2")
 
 
 def lay_traps(root: Path) -> None:
-    """What a hostile checkout may hold, in every place that is read."""
+    """Put links and special files, as in a hostile checkout, into every directory that is read."""
     outside = root.parent / "outside"
     for place in ("notes", "docs", "src", "docs/spec"):
         folder = root / place
@@ -58,14 +58,14 @@ def lay_traps(root: Path) -> None:
 
 @pytest.fixture(scope="module", params=TRANSPORTS)
 def target(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[AttackTarget]:
-    """A server over the trapped project, reached over a root that is itself a link (A6)."""
+    """A server over the trapped project, whose root is itself reached through a link."""
     folder = tmp_path_factory.mktemp("target")
     (folder / "entrance").symlink_to("kb")
     with open_target(request.param, folder, prepare=lay_traps, cwd=folder / "entrance") as running:
         yield running
 
 
-def test_a7_ingest_neither_hangs_on_nor_reads_what_is_no_file_of_the_project(target: AttackTarget) -> None:
+def test_ingest_neither_hangs_on_nor_reads_special_files_and_links(target: AttackTarget) -> None:
     shot = target.fire("km-ingest-trigger", {"use_dummy_embeddings": True}, timeout=30)
     assert shot.code is None, shot.text
     assert shot.result["artifact_count"] >= 6
@@ -76,7 +76,7 @@ def test_a7_ingest_neither_hangs_on_nor_reads_what_is_no_file_of_the_project(tar
             path = result["chunk"]["artifact_path"]
             assert not (target.root / path).is_symlink(), path
             assert query not in result["chunk"]["text"], path
-    target.assert_unharmed(shown=[CANARY, ENVIRONMENT_SECRET])
+    target.assert_unharmed(allowed_texts=[CANARY, ENVIRONMENT_SECRET])
 
 
 READING = {
@@ -88,34 +88,34 @@ READING = {
     "km-graph-search": "term",
 }
 LINKED = {
-    "A5-link-to-a-file": "linked",
-    "A5-relative-link": "linked-relative",
-    "A5-link-to-a-folder": "linked-folder/secret",
-    "A5-deep-in-a-linked-folder": "linked-folder/deep/secret",
-    "A5-chain-of-three": "chain-1",
-    "A5-loop": "loop-1",
-    "A5-round": "round/round/round/harbour",
-    "A7-fifo": "fifo",
-    "A7-socket": "socket",
-    "A7-zero": "zero",
-    "A7-environ": "environ",
+    "link-to-a-file": "linked",
+    "relative-link": "linked-relative",
+    "link-to-a-folder": "linked-folder/secret",
+    "deep-in-a-linked-folder": "linked-folder/deep/secret",
+    "chain-of-three": "chain-1",
+    "loop": "loop-1",
+    "round": "round/round/round/harbour",
+    "fifo": "fifo",
+    "socket": "socket",
+    "zero": "zero",
+    "environ": "environ",
 }
 
 
 @pytest.mark.parametrize("case", LINKED)
-def test_nothing_is_read_through_a_link_or_from_what_is_no_file(target: AttackTarget, case: str) -> None:
+def test_nothing_is_read_through_a_link_or_from_a_special_file(target: AttackTarget, case: str) -> None:
     name = LINKED[case]
     for number, (tool, argument) in enumerate(READING.items()):
         for word in (name, f"notes/{name}", f"docs/{name}.md", f"Document:docs/{name}.md", f"src/{name}.md:1"):
             target.fire(tool, {argument: word}, era=ERAS[number % 2])
     for place in ("notes", "docs", "src"):
-        # Into the project's own folder a link may lead; nothing else may be copied.
+        # A link may lead into the project itself; nothing else may be copied.
         shot = target.fire("km-upload", {"source_path": f"{place}/{name}.md", "destination": f"docs/got-{place}.md"})
         assert shot.code in ("invalid_request", "forbidden", "not_found", "conflict"), shot.text
     target.assert_unharmed()
 
 
-def test_every_list_and_report_is_free_of_what_stands_behind_links(target: AttackTarget) -> None:
+def test_no_list_or_report_contains_the_targets_of_links(target: AttackTarget) -> None:
     for tool in ("list_pages", "km-coverage-summary", "km-lifecycle-report", "list_uncited_requirements"):
         assert target.fire(tool).code is None
     for uri in ("duvet:///requirements", "duvet:///citations", "duvet:///specifications"):
@@ -123,84 +123,84 @@ def test_every_list_and_report_is_free_of_what_stands_behind_links(target: Attac
     target.assert_unharmed(entries=4)
 
 
-# -- A8, A9: documents ---------------------------------------------------------------------------------------------------
+# -- documents -------------------------------------------------------------------------------------------------------
 
 UPLOADS = {
-    "A8-private-key": "{folder}/home/.ssh/id_rsa",
-    "A8-private-key-by-tilde": "~/.ssh/id_rsa",
-    "A8-private-key-by-hard-link": "private.md",
-    "A8-anything-by-hard-link": "docs/hard.md",
-    "A8-environment-file": ".env",
-    "A8-environment-file-elsewhere": "{folder}/home/.env",
-    "A8-token-file": ".contextive/tokens.json",
-    "A8-token-key": "{folder}/home/.config/contextive/token.key",
-    "A8-server-configuration": "{folder}/home/server.json",
-    "A8-project-configuration": "contextive.config.json",
-    "A8-database": ".contextive/index.sqlite3",
-    "A8-database-by-link": "round/.contextive/index.sqlite3",
-    "A8-git-configuration": ".git/config",
-    "A8-process-environment": "/proc/self/environ",
+    "private-key": "{folder}/home/.ssh/id_rsa",
+    "private-key-by-tilde": "~/.ssh/id_rsa",
+    "private-key-by-hard-link": "private.md",
+    "anything-by-hard-link": "docs/hard.md",
+    "environment-file": ".env",
+    "environment-file-elsewhere": "{folder}/home/.env",
+    "token-file": ".contextive/tokens.json",
+    "token-key": "{folder}/home/.config/contextive/token.key",
+    "server-configuration": "{folder}/home/server.json",
+    "project-configuration": "contextive.config.json",
+    "database": ".contextive/index.sqlite3",
+    "database-by-link": "round/.contextive/index.sqlite3",
+    "git-configuration": ".git/config",
+    "process-environment": "/proc/self/environ",
 }
 DESTINATIONS = {
-    "A9-git-hook": ".git/hooks/pre-commit",
-    "A9-git-hook-with-an-ending": ".git/hooks/pre-commit.md",
-    "A9-editor-task": ".vscode/tasks.json",
-    "A9-workflow": ".github/workflows/x.yml",
-    "A9-agent-orders": "AGENTS.md",
-    "A9-agent-orders-in-a-folder": "docs/AGENTS.md",
-    "A9-agent-orders-other-case": "docs/Agents.MD",
-    "A9-agent-orders-fullwidth": "docs/\uff21GENTS.md",
-    "A9-agent-folder": ".claude/commands/x.md",
-    "A9-configuration": "contextive.config.json",
-    "A9-configuration-in-docs": "docs/contextive.config.yaml",
-    "A9-recipe": "recipes/x.yaml",
-    "A9-recipe-as-text": "recipes/x.md",
-    "A9-recipe-in-the-state": ".contextive/recipes/x.yaml",
-    "A9-database": ".contextive/index.sqlite3",
-    "A9-dots-behind-a-name": "x.md/../y.py",
-    "A9-program": "docs/x.py",
-    "A9-program-behind-a-text": "docs/x.md.sh",
-    "A9-page": "docs/x.html",
-    "A9-through-a-linked-folder": "docs/linked-folder/new.md",
-    "A9-over-a-link": "docs/linked.md",
-    "A9-over-a-dangling-chain": "docs/loop-1.md",
-    "A9-over-a-fifo": "docs/fifo.md",
-    "A9-file-as-a-folder": "docs/gauge.md/x.md",
+    "git-hook": ".git/hooks/pre-commit",
+    "git-hook-with-an-ending": ".git/hooks/pre-commit.md",
+    "editor-task": ".vscode/tasks.json",
+    "workflow": ".github/workflows/x.yml",
+    "agent-orders": "AGENTS.md",
+    "agent-orders-in-a-folder": "docs/AGENTS.md",
+    "agent-orders-other-case": "docs/Agents.MD",
+    "agent-orders-fullwidth": "docs/\uff21GENTS.md",
+    "agent-folder": ".claude/commands/x.md",
+    "configuration": "contextive.config.json",
+    "configuration-in-docs": "docs/contextive.config.yaml",
+    "recipe": "recipes/x.yaml",
+    "recipe-as-text": "recipes/x.md",
+    "recipe-in-the-state": ".contextive/recipes/x.yaml",
+    "database": ".contextive/index.sqlite3",
+    "dots-behind-a-name": "x.md/../y.py",
+    "program": "docs/x.py",
+    "program-behind-a-text": "docs/x.md.sh",
+    "page": "docs/x.html",
+    "through-a-linked-folder": "docs/linked-folder/new.md",
+    "over-a-link": "docs/linked.md",
+    "over-a-dangling-chain": "docs/loop-1.md",
+    "over-a-fifo": "docs/fifo.md",
+    "file-as-a-folder": "docs/gauge.md/x.md",
 }
 REFUSED = ("invalid_request", "forbidden", "not_found", "conflict", "too_large")
 
 
 @pytest.mark.parametrize("case", UPLOADS)
-def test_an_upload_brings_no_secret_into_the_project(target: AttackTarget, case: str) -> None:
+def test_an_upload_copies_no_secret_into_the_project(target: AttackTarget, case: str) -> None:
     source = UPLOADS[case].replace("{folder}", str(target.folder))
     for era in ERAS:
         for extra in ({}, {"destination": "docs/stolen.md", "overwrite": True}):
             shot = target.fire("km-upload", {"source_path": source, **extra}, era=era)
             assert shot.code in REFUSED, shot.text
-    target.assert_unharmed(shown=[source])
+    target.assert_unharmed(allowed_texts=[source])
 
 
 @pytest.mark.parametrize("case", DESTINATIONS)
-def test_a_document_takes_no_place_from_which_something_is_run_or_ordered(target: AttackTarget, case: str) -> None:
+def test_a_document_cannot_be_stored_where_programs_or_agents_would_run_it(target: AttackTarget, case: str) -> None:
     for number, overwrite in enumerate((None, True)):
         extra = {} if overwrite is None else {"overwrite": overwrite}
-        for tool, given in (("km-storetext", {"content": "evil"}), ("km-upload", {"source_path": "docs/gauge.md"})):
-            arguments = {**given, "destination": DESTINATIONS[case], **extra}
+        for tool, content in (("km-storetext", {"content": "evil"}), ("km-upload", {"source_path": "docs/gauge.md"})):
+            arguments = {**content, "destination": DESTINATIONS[case], **extra}
             shot = target.fire(tool, arguments, era=ERAS[number])
             assert shot.code in REFUSED, shot.text
     target.assert_unharmed()
 
 
-def test_a9_an_existing_document_is_replaced_only_when_the_call_says_so(target: AttackTarget) -> None:
+def test_an_existing_document_is_replaced_only_with_overwrite(target: AttackTarget) -> None:
     for era in ERAS:
-        for tool, given in (("km-storetext", {"content": "evil"}), ("km-upload", {"source_path": "docs/gauge.md"})):
-            shot = target.fire(tool, {**given, "destination": "docs/spec/levels.md"}, era=era)
+        for tool, content in (("km-storetext", {"content": "evil"}), ("km-upload", {"source_path": "docs/gauge.md"})):
+            shot = target.fire(tool, {**content, "destination": "docs/spec/levels.md"}, era=era)
             assert shot.code in ("conflict", "invalid_request"), shot.text
             assert "already" in shot.text
     target.assert_unharmed()
 
 
-def test_a5_a_hard_link_that_is_replaced_leaves_the_file_behind_its_other_name_alone(target: AttackTarget) -> None:
+def test_replacing_a_hard_link_does_not_change_the_other_file(target: AttackTarget) -> None:
     for era in ERAS:
         shot = target.fire(
             "km-storetext", {"content": "new", "destination": "docs/hard.md", "overwrite": True}, era=era
@@ -209,7 +209,7 @@ def test_a5_a_hard_link_that_is_replaced_leaves_the_file_behind_its_other_name_a
     target.assert_unharmed(may_change=["docs/hard.md"])
 
 
-def test_a_backup_goes_nowhere_but_below_the_project(target: AttackTarget) -> None:
+def test_a_backup_is_written_inside_the_project_only(target: AttackTarget) -> None:
     wanted = (
         "../outside",
         str(target.folder / "outside"),
@@ -224,18 +224,18 @@ def test_a_backup_goes_nowhere_but_below_the_project(target: AttackTarget) -> No
             assert shot.result["archive"].startswith("backups/"), shot.text
         else:
             assert shot.code in REFUSED, shot.text
-    target.assert_unharmed(shown=wanted)
+    target.assert_unharmed(allowed_texts=wanted)
 
 
-def test_a5_a_folder_that_turns_into_a_link_between_check_and_open_leads_nowhere(target: AttackTarget) -> None:
+def test_a_directory_swapped_for_a_link_between_check_and_open_leads_nowhere(target: AttackTarget) -> None:
     """A thread swaps a directory with a link to the outside while documents are written and read through it."""
     if sys.platform != "linux":
-        pytest.skip("names change places in one step on Linux only")
+        pytest.skip("only Linux can swap two names atomically")
     swap, link = target.root / "docs/swap", target.root / "docs/swap-link"
     swap.mkdir()
     (swap / "note.md").write_text("# Inside\n", encoding="utf-8")
     link.symlink_to(target.folder / "outside")
-    target.settle()
+    target.record_state()
     swaps, stop = 0, threading.Event()
 
     def swap_often() -> None:

@@ -1,4 +1,4 @@
-"""E: what callers and files write into our queries, patterns, templates, reports, logs and metrics stays what it is: text."""
+"""Text from callers and files stays text in queries, patterns, templates, reports, logs and metrics."""
 
 from __future__ import annotations
 
@@ -21,30 +21,30 @@ from .argument_slots import Slot, slots
 from .target import ENVIRONMENT_SECRET, ERAS, TRANSPORTS, AttackTarget, open_target
 
 ECHO = """version: 1
-summary: Says again what it was given.
+summary: Returns its argument.
 variables:
-  said: {type: string}
+  value: {type: string}
 steps:
-  - id: look
+  - id: search
     tool: search
-    params: {query: "${vars.said}"}
+    params: {query: "${vars.value}"}
 outputs:
-  said: "${vars.said}"
-  twice: "<${vars.said}>"
+  value: "${vars.value}"
+  twice: "<${vars.value}>"
 """
 FEW_NAMES = 300
 NAMES = 100_000 if os.environ.get("ATTACKS") == "full" else FEW_NAMES
 NESTED = "[" * 5000
 BILLION = "a: &a [x, x]\nb: &b [*a, *a]\nc: &c [*b, *b]\nd: [*c, *c]\n"
 HOSTILE_TEXTS: dict[str, str] = {
-    "E8-python-object": "a: !!python/object/apply:os.system ['touch pwned']\n",
-    "E8-alias-bomb": BILLION,
-    "E8-a-million-keys": "".join(f"k{number}: 1\n" for number in range(25_000)),
-    "E8-duplicate-keys": "version: 1\nversion: 1\n",
-    "E8-nested": f"version: {NESTED}\n",
-    "E8-merge-key": "<<: {version: 1}\nsteps: []\n",
-    "E8-two-documents": "version: 1\n---\nversion: 1\n",
-    "E8-huge-number": f"version: {'9' * 10_000}\n",
+    "python-object": "a: !!python/object/apply:os.system ['touch pwned']\n",
+    "alias-bomb": BILLION,
+    "a-million-keys": "".join(f"k{number}: 1\n" for number in range(25_000)),
+    "duplicate-keys": "version: 1\nversion: 1\n",
+    "nested": f"version: {NESTED}\n",
+    "merge-key": "<<: {version: 1}\nsteps: []\n",
+    "two-documents": "version: 1\n---\nversion: 1\n",
+    "huge-number": f"version: {'9' * 10_000}\n",
 }
 FILES: dict[str, str | bytes] = {
     "recipes/echo.yaml": ECHO,
@@ -53,20 +53,20 @@ FILES: dict[str, str | bytes] = {
     "notes/norway.md": "---\ntitle: no\ntags: [no, NO, on, 010, 1e400]\n---\n\nCold.\n",
 }
 WRITTEN = ("*.md",)
-"""Where the writing tools may put a text that turned out to be a harmless title."""
+"""Where writing tools may create a file if the text is a harmless title."""
 
 
 @pytest.fixture(scope="module", params=TRANSPORTS)
 def target(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[AttackTarget]:
     with open_target(request.param, tmp_path_factory.mktemp("injection"), files=FILES) as running:
         running.fire("km-ingest-trigger", {"profile": "attack"}, timeout=60)
-        running.settle()
+        running.record_state()
         yield running
 
 
 @pytest.fixture(scope="module")
 def every_slot(target: AttackTarget) -> list[Slot]:
-    """Every place of every tool that takes a text."""
+    """Every argument of every tool that takes a string."""
     found = [slot for tool in target.listed("tools/list", "tools") for slot in slots(tool)]
     assert len(found) > 50
     return found
@@ -80,30 +80,30 @@ SEARCHES: tuple[tuple[str, Callable[[str], dict[str, Any]]], ...] = (
     ("search_requirements", lambda text: {"query": text[:1000]}),
 )
 QUERIES: dict[str, str] = {
-    "E1-quote": '"',
-    "E1-star": "*",
-    "E1-near": "NEAR(level minute, 2)",
-    "E1-near-open": "NEAR(",
-    "E1-column": "body:level OR title:level",
-    "E1-column-of-none": "nosuch:level",
-    "E1-operators-alone": "AND AND OR NOT",
-    "E1-caret": "^level",
-    "E1-minus": "-level -",
-    "E1-brackets": "((((level",
-    "E1-braces": "{level} [a TO b]",
-    "E1-regex": "/le.*l/",
-    "E1-boost": "level^1e400",
-    "E1-slop": '"a b"~99999999999',
-    "E1-backslash": "\\",
-    "E1-semicolon": "level; --",
-    "E1-ten-thousand-terms": " ".join(f"t{number}" for number in range(10_000))[:4000],
-    "E1-marks-only": "\u0301\u200d\u202e",
-    "E1-nul": "a\0b",
+    "quote": '"',
+    "star": "*",
+    "near": "NEAR(level minute, 2)",
+    "near-open": "NEAR(",
+    "column": "body:level OR title:level",
+    "column-of-none": "nosuch:level",
+    "operators-alone": "AND AND OR NOT",
+    "caret": "^level",
+    "minus": "-level -",
+    "brackets": "((((level",
+    "braces": "{level} [a TO b]",
+    "regex": "/le.*l/",
+    "boost": "level^1e400",
+    "slop": '"a b"~99999999999',
+    "backslash": "\\",
+    "semicolon": "level; --",
+    "ten-thousand-terms": " ".join(f"t{number}" for number in range(10_000))[:4000],
+    "marks-only": "\u0301\u200d\u202e",
+    "nul": "a\0b",
 }
 
 
 @pytest.mark.parametrize("case", QUERIES)
-def test_no_query_is_a_program_for_the_search(target: AttackTarget, case: str) -> None:
+def test_query_syntax_cannot_break_a_search(target: AttackTarget, case: str) -> None:
     for number, (tool, arguments) in enumerate(SEARCHES):
         shot = target.fire(tool, arguments(QUERIES[case]), era=ERAS[number % 2])
         assert shot.code in (None, "invalid_request"), shot.text
@@ -112,25 +112,23 @@ def test_no_query_is_a_program_for_the_search(target: AttackTarget, case: str) -
 
 
 TEXTS: dict[str, str] = {
-    "E2-sql-statement": "x'; DROP TABLE artifacts; --",
-    "E2-sql-condition": "' OR '1'='1",
-    "E2-sql-union": '") union select * from sqlite_master --',
-    "E4-like-wildcards": "%_\\",
-    "E5-redos": "(a+)+$" + "a" * 60 + "!",
-    "E6-option": "--output=pwned",
-    "E6-configuration": "-c core.pager=touch pwned",
-    "E6-command": "HEAD;touch pwned",
-    "E6-substitution": "$(touch pwned)",
-    "E6-pipe": "main|touch pwned",
-    "E9-template": "{{7*7}} {{config}} ${ARENA_SECRET} ${vars.said} $ARENA_SECRET %ARENA_SECRET%",
-    "E11-forged-line": 'x\n{"event": "forged", "level": "info"}\r\n{"event": "forged"}',
+    "sql-statement": "x'; DROP TABLE artifacts; --",
+    "sql-condition": "' OR '1'='1",
+    "sql-union": '") union select * from sqlite_master --',
+    "like-wildcards": "%_\\",
+    "redos": "(a+)+$" + "a" * 60 + "!",
+    "option": "--output=pwned",
+    "configuration": "-c core.pager=touch pwned",
+    "command": "HEAD;touch pwned",
+    "substitution": "$(touch pwned)",
+    "pipe": "main|touch pwned",
+    "template": "{{7*7}} {{config}} ${TARGET_SECRET} ${vars.value} $TARGET_SECRET %TARGET_SECRET%",
+    "forged-line": 'x\n{"event": "forged", "level": "info"}\r\n{"event": "forged"}',
 }
 
 
 @pytest.mark.parametrize("case", TEXTS)
-def test_no_argument_is_a_program_for_anything_behind_it(
-    target: AttackTarget, every_slot: list[Slot], case: str
-) -> None:
+def test_no_argument_is_executed(target: AttackTarget, every_slot: list[Slot], case: str) -> None:
     text = TEXTS[case]
     for number, slot in enumerate(every_slot):
         shot = target.fire(slot.tool, slot.filled(text), era=ERAS[number % 2])
@@ -140,7 +138,7 @@ def test_no_argument_is_a_program_for_anything_behind_it(
     assert not any(line.get("event") == "forged" for line in target.process.log_lines())
 
 
-def test_e2_the_index_is_whole_after_all_that(target: AttackTarget) -> None:
+def test_the_index_is_intact_after_these_attacks(target: AttackTarget) -> None:
     found = target.fire("km-search", {"query": "water level"}).result["results"]
     assert "docs/gauge.md" in [result["chunk"]["artifact_path"] for result in found]
     health = target.fire("km-health-summary")
@@ -149,25 +147,27 @@ def test_e2_the_index_is_whole_after_all_that(target: AttackTarget) -> None:
 
 
 FILTERS: dict[str, dict[str, Any]] = {
-    "E2-kind": {"symbol_kinds": ["function' OR 1=1 --"]},
-    "E2-type": {"artifact_types": ["doc') OR 1=1 --"]},
-    "E2-tag": {"tags": ["') OR 1=1 --", "%"]},
-    "E2-moment": {"updated_after": "2024-01-01' OR '1'='1"},
-    "E2-moment-before-time": {"updated_after": "0001-01-01T00:00:00+23:59"},
-    "E2-moment-behind-time": {"updated_after": "9999-12-31T23:59:59-23:59"},
-    "E2-days": {"max_age_days": "1 OR 1=1"},
-    "E3-key-of-sql": {"tags) OR 1=1 --": ["x"]},
-    "E3-key-of-attributes": {"__class__": ["x"], "where": {"$ne": None}},
-    "E3-many-keys": {f"k{number}": ["x"] for number in range(5000)},
-    "E3-wrong-shape": {"tags": {"$regex": ".*"}},
+    "kind": {"symbol_kinds": ["function' OR 1=1 --"]},
+    "type": {"artifact_types": ["doc') OR 1=1 --"]},
+    "tag": {"tags": ["') OR 1=1 --", "%"]},
+    "moment": {"updated_after": "2024-01-01' OR '1'='1"},
+    "moment-before-time": {"updated_after": "0001-01-01T00:00:00+23:59"},
+    "moment-behind-time": {"updated_after": "9999-12-31T23:59:59-23:59"},
+    "days": {"max_age_days": "1 OR 1=1"},
+    "unknown-key-with-sql": {"tags) OR 1=1 --": ["x"]},
+    "unknown-key-of-an-attribute": {"__class__": ["x"], "where": {"$ne": None}},
+    "unknown-keys-by-the-thousand": {f"k{number}": ["x"] for number in range(5000)},
+    "wrong-shape": {"tags": {"$regex": ".*"}},
 }
 
 
 @pytest.mark.parametrize("case", FILTERS)
-def test_no_filter_lets_more_through_than_it_says(target: AttackTarget, case: str) -> None:
+def test_no_filter_can_be_widened_by_injection(target: AttackTarget, case: str) -> None:
     for era in ERAS:
         shot = target.fire("km-search", {"query": "level", "filters": FILTERS[case]}, era=era)
-        assert shot.code == "invalid_request" or (case.startswith("E3") or shot.result["results"] == []), shot.text
+        assert shot.code == "invalid_request" or (case.startswith("unknown-key") or shot.result["results"] == []), (
+            shot.text
+        )
     target.assert_unharmed()
 
 
@@ -180,25 +180,25 @@ def test_no_filter_lets_more_through_than_it_says(target: AttackTarget, case: st
         {"start": {"label": "Symbol", "key": "x' OR '1'='1"}},
         {"start": {"label": "Symbol", "where": [{"property": "kind", "op": "=~", "value": "(a+)+$"}]}},
     ],
-    ids=["E3-label", "E3-property", "E3-edge-type", "E3-key", "E3-operator"],
+    ids=["label", "property", "edge-type", "key", "operator"],
 )
-def test_no_graph_query_says_more_than_its_words(target: AttackTarget, arguments: dict[str, Any]) -> None:
+def test_no_graph_query_can_be_widened_by_injection(target: AttackTarget, arguments: dict[str, Any]) -> None:
     for era in ERAS:
         shot = target.fire("km-graph-query", arguments, era=era)
         assert shot.code in ("invalid_request", "not_found") or shot.result["rows"] == [], shot.text
     target.assert_unharmed()
 
 
-@pytest.mark.parametrize("term", ["%", "_", "re_der", "r%r", "\\", "\\%", "*", "re?der"], ids=lambda t: f"E4-{t}")
-def test_a_wildcard_in_a_search_of_the_graph_means_itself(target: AttackTarget, term: str) -> None:
+@pytest.mark.parametrize("term", ["%", "_", "re_der", "r%r", "\\", "\\%", "*", "re?der"])
+def test_a_wildcard_in_a_graph_search_is_literal(target: AttackTarget, term: str) -> None:
     found = target.fire("km-graph-search", {"term": term, "limit": 50}).result["results"]
     assert [hit for hit in found if term.lower() not in json.dumps(hit, ensure_ascii=False).lower()] == [], found
     assert len(found) < 50
     target.assert_unharmed()
 
 
-@pytest.mark.parametrize("transport", TRANSPORTS, ids=lambda t: f"E5-redos-in-any-pattern-{t}")
-def test_no_pattern_of_the_project_costs_more_than_moments(transport: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize("transport", TRANSPORTS, ids=lambda t: f"redos-in-any-pattern-{t}")
+def test_no_pattern_of_the_project_is_slow_to_match(transport: Any, tmp_path: Path) -> None:
     stars = "*a" * 40 + "b"
     files = {
         ".gitignore": f"{stars}\n**/{stars}/**/{stars}\n[a-{'a' * 200}]{stars}\n",
@@ -225,14 +225,14 @@ def test_no_pattern_of_the_project_costs_more_than_moments(transport: Any, tmp_p
         target.assert_unharmed()
 
 
-def test_e6_no_tool_takes_a_revision_of_git(target: AttackTarget, every_slot: list[Slot]) -> None:
-    # Where one is added, it belongs into the table of texts above with what it may do to git.
+def test_no_tool_takes_a_git_revision(target: AttackTarget, every_slot: list[Slot]) -> None:
+    # If such an argument is added, add attacks on git to the table TEXTS above.
     names = {str(step) for slot in every_slot for step in slot.path}
     assert names & {"ref", "revision", "base", "head", "commit", "branch", "as_of"} == set()
 
 
 def _hostile_repository(root: Path) -> None:
-    """A repository whose every switch that starts a program is set to one that leaves a mark."""
+    """Create a repository in which every setting that starts a program starts one that creates a file."""
     mark = root / "mark.sh"
     mark.write_text(f"#!/bin/sh\ntouch {root.parent}/pwned\ncat\n", encoding="utf-8")
     mark.chmod(mark.stat().st_mode | stat.S_IXUSR)
@@ -265,7 +265,7 @@ def _hostile_repository(root: Path) -> None:
     (root / "src" / "reader.py").write_text("def read_level() -> float:\n    return 2.0\n", encoding="utf-8")
 
 
-@pytest.mark.parametrize("transport", TRANSPORTS, ids=lambda t: f"E7-hostile-repository-{t}")
+@pytest.mark.parametrize("transport", TRANSPORTS, ids=lambda t: f"hostile-repository-{t}")
 def test_a_hostile_repository_starts_no_program(transport: Any, tmp_path: Path) -> None:
     with open_target(transport, tmp_path, prepare=_hostile_repository) as target:
         assert target.fire("km-ingest-trigger", {"profile": "attack"}, timeout=60).code is None
@@ -278,19 +278,19 @@ def test_a_hostile_repository_starts_no_program(transport: Any, tmp_path: Path) 
 
 
 @pytest.mark.parametrize("case", HOSTILE_TEXTS)
-def test_a_hostile_text_costs_itself_alone(target: AttackTarget, case: str) -> None:
+def test_a_hostile_file_does_not_affect_others(target: AttackTarget, case: str) -> None:
     name = case.lower()
     recipe = target.fire("km-recipe-run", {"recipe": name})
     assert recipe.code == "schema_invalid", recipe.text
     assert recipe.seconds < 5 * target.allowed_seconds
     page = target.fire("get_page", {"slug": name})
     assert page.code is None or page.code == "not_found", page.text
-    assert target.fire("km-recipe-run", {"recipe": "echo", "vars": {"said": "level"}}).code is None
+    assert target.fire("km-recipe-run", {"recipe": "echo", "vars": {"value": "level"}}).code is None
     assert not (target.root / "pwned").exists()
     target.assert_unharmed()
 
 
-def test_e8_norway_stays_a_word(target: AttackTarget) -> None:
+def test_the_title_no_is_not_read_as_false(target: AttackTarget) -> None:
     page = target.fire("get_page", {"slug": "no"})
     assert page.result["title"] == "no", page.text
     target.assert_unharmed()
@@ -301,15 +301,17 @@ def test_e8_norway_stays_a_word(target: AttackTarget) -> None:
     [
         ("a.yaml", f"server: {NESTED}"),
         ("a.yaml", BILLION),
-        ("a.yaml", HOSTILE_TEXTS["E8-python-object"]),
+        ("a.yaml", HOSTILE_TEXTS["python-object"]),
         ("a.json", '{"server":' * 20_000),
         ("a.json", '{"server": {"port": 1, "port": 2}}'),
         ("a.toml", "a." * 50_000 + "b = 1"),
         ("a.toml", f"a = {NESTED}"),
     ],
-    ids=[f"E8-config-{n}" for n in ("nested", "aliases", "object", "json-deep", "json-twice", "toml-key", "toml-deep")],
+    ids=[f"config-{n}" for n in ("nested", "aliases", "object", "json-deep", "json-twice", "toml-key", "toml-deep")],
 )
-def test_a_hostile_configuration_refuses_to_start_in_words(name: str, text: str, tmp_path: Path) -> None:
+def test_the_server_does_not_start_with_a_hostile_configuration_and_says_why(
+    name: str, text: str, tmp_path: Path
+) -> None:
     (tmp_path / name).write_text(text, encoding="utf-8")
     done = subprocess.run(
         [*PROGRAM, "serve", "--stdio", "--config", name], cwd=tmp_path, env=clean_environment(), stdin=subprocess.DEVNULL,
@@ -323,26 +325,26 @@ def test_a_hostile_configuration_refuses_to_start_in_words(name: str, text: str,
 
 
 @pytest.mark.parametrize(
-    "said",
+    "value",
     [
         "{{7*7}}",
         "{{config}}",
-        "${ARENA_SECRET}",
-        "${vars.said}",
+        "${TARGET_SECRET}",
+        "${vars.value}",
         "$${x}",
-        "%(said)s",
+        "%(value)s",
         "{0.__class__}",
         "<%= 7*7 %>",
         "`id`",
     ],
-    ids=lambda said: f"E9-{said}",
+    ids=str,
 )
-def test_a_variable_of_a_recipe_is_never_a_template(target: AttackTarget, said: str) -> None:
+def test_a_variable_of_a_recipe_is_never_a_template(target: AttackTarget, value: str) -> None:
     for era in ERAS:
-        shot = target.fire("km-recipe-run", {"recipe": "echo", "vars": {"said": said}}, era=era)
+        shot = target.fire("km-recipe-run", {"recipe": "echo", "vars": {"value": value}}, era=era)
         assert shot.code is None, shot.text
         outputs = shot.result["outputs"]
-        assert outputs == {"said": said, "twice": f"<{said}>"}
+        assert outputs == {"value": value, "twice": f"<{value}>"}
         assert ENVIRONMENT_SECRET not in shot.text
     target.assert_unharmed()
 
@@ -350,7 +352,7 @@ def test_a_variable_of_a_recipe_is_never_a_template(target: AttackTarget, said: 
 MARKUP = "<script>alert(1)</script><img src=x onerror=alert(1)>\"'><svg onload=alert(1)>"
 
 
-def test_e10_a_report_shows_markup_as_text(tmp_path: Path) -> None:
+def test_a_report_escapes_markup_of_the_project(tmp_path: Path) -> None:
     project = tmp_path / "kb"
     files = {
         ".duvet/config.toml": "'$schema' = \"https://awslabs.github.io/duvet/config/v0.4.0.json\"\n"
@@ -373,15 +375,15 @@ def test_e10_a_report_shows_markup_as_text(tmp_path: Path) -> None:
     assert "alert(1)" in page
     outside = re.sub(r"<script[^>]*type=\"application/json\"[^>]*>.*?</script>", "", page, flags=re.DOTALL)
     assert not re.search(r"<script>alert|<img|<svg onload|onerror=alert\(1\)>", outside), (
-        "markup of the project is live"
+        "markup of the project is not escaped"
     )
     assert not re.search(r"(?:href|src)\s*=\s*[\"']?\s*javascript:", page, re.IGNORECASE)
 
 
-@pytest.mark.parametrize("door", ["name", "argument", "method", "client"], ids=lambda d: f"E11-{d}")
-def test_no_text_of_a_caller_makes_a_log_line(target: AttackTarget, door: str) -> None:
+@pytest.mark.parametrize("field", ["name", "argument", "method", "client"])
+def test_no_text_of_a_caller_can_forge_a_log_line(target: AttackTarget, field: str) -> None:
     forged = 'x\n{"event": "forged"}\n\u2028{"event": "forged"}\x85{"event":"forged"}\x1b[2J'
-    match door:
+    match field:
         case "name":
             target.fire(forged)
         case "argument":
@@ -394,7 +396,7 @@ def test_no_text_of_a_caller_makes_a_log_line(target: AttackTarget, door: str) -
                 target.ask("initialize", info)
             else:
                 target.http_client().mcp(rpc("initialize", info), {"X-Request-ID": "a b", "User-Agent": "forged"})
-    target.assert_unharmed(entries=0, shown=[forged, json.dumps(forged)[1:-1]])
+    target.assert_unharmed(entries=0, allowed_texts=[forged, json.dumps(forged)[1:-1]])
     text = target.process.log_text
     assert not any(line.get("event") == "forged" for line in target.process.log_lines())
     assert "\x1b" not in text
@@ -411,27 +413,27 @@ def _resident(target: AttackTarget) -> int:
     return int(text.split("VmRSS:")[1].split()[0]) * 1024
 
 
-def test_e12_no_name_of_a_caller_makes_a_series(target: AttackTarget) -> None:
+def test_no_name_sent_by_a_caller_creates_a_metric_series(target: AttackTarget) -> None:
     if target.web is None:
-        pytest.skip("metrics are told over HTTP")
+        pytest.skip("metrics are served over HTTP")
     web = target.http_client()
-    target.fire("tool-of-nobody", era="stateless")
+    target.fire("no-such-tool", era="stateless")
     web.request("POST", "/api/v1/tools/none", b"{}", {"Content-Type": "application/json"})
     before = _series(web)
     before_bytes = _resident(target)
     for number in range(NAMES):
-        # The first few go through every door, the rest through one after the other.
-        door = number % 4 if number >= FEW_NAMES else None
-        if door in (None, 0, 1):
+        # The first names are sent over every route, the others over one route each in turn.
+        route = number % 4 if number >= FEW_NAMES else None
+        if route in (None, 0, 1):
             target.fire(f"tool-{number}", {f"argument-{number}": 1}, era=ERAS[number % 2])
-        if door in (None, 2):
+        if route in (None, 2):
             web.request("POST", f"/api/v1/tools/none-{number}", b"{}", {"Content-Type": "application/json"})
-        if door in (None, 3):
+        if route in (None, 3):
             web.get(f"/api/v1/graph/nodes/none-{number}")
         if number >= FEW_NAMES:
-            target.shots.clear()  # each was answered; all of them together need not be kept
+            target.shots.clear()  # all were answered; keeping them would cost memory
     grown = _series(web) - before
     assert not any("none-" in name or "tool-" in name or "argument-" in name for name in grown)
-    assert len(grown) < 60  # the series of a route or an error that was met for the first time
+    assert len(grown) < 60  # series of routes and errors that are new
     assert _resident(target) < before_bytes + 64 * 1024**2
     target.assert_unharmed(entries=0)

@@ -1,4 +1,4 @@
-"""I: no number, no file and no crowd costs more than its share."""
+"""Numbers, files and crowds of clients: none of them uses more than bounded time and memory."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from .argument_slots import Slot, slots
 from .target import ERAS, TRANSPORTS, AttackTarget, open_target
 
 NUMBERS: dict[str, Any] = {
-    "I1-negative": -1,
-    "I1-zero": 0,
-    "I1-billion": 10**9,
-    "I1-beyond-64-bits": 2**70,
-    "I1-many-digits": 10**400,
-    "I1-fraction": 1.5,
-    "I1-huge-float": 1e308,
-    "I1-true": True,
-    "I1-text": "10",
+    "negative": -1,
+    "zero": 0,
+    "billion": 10**9,
+    "beyond-64-bits": 2**70,
+    "many-digits": 10**400,
+    "fraction": 1.5,
+    "huge-float": 1e308,
+    "true": True,
+    "text": "10",
 }
 
 
@@ -40,13 +40,13 @@ def target(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 @pytest.fixture(scope="module")
 def number_slots(target: AttackTarget) -> list[Slot]:
-    """Every place of every tool that takes a number."""
+    """Every argument of every tool that takes a number."""
     tools = target.listed("tools/list", "tools")
     return [slot for tool in tools for kind in ("integer", "number") for slot in slots(tool, kind)]
 
 
 @pytest.mark.parametrize("case", NUMBERS)
-def test_no_number_is_taken_at_its_word(target: AttackTarget, number_slots: list[Slot], case: str) -> None:
+def test_every_number_argument_is_bounded(target: AttackTarget, number_slots: list[Slot], case: str) -> None:
     assert len(number_slots) > 10
     for number, slot in enumerate(number_slots):
         shot = target.fire(slot.tool, slot.filled(NUMBERS[case]), era=ERAS[number % 2])
@@ -55,7 +55,7 @@ def test_no_number_is_taken_at_its_word(target: AttackTarget, number_slots: list
     target.assert_unharmed(entries=0)
 
 
-def test_i1_a_long_cursor_is_no_cursor(target: AttackTarget) -> None:
+def test_a_malformed_cursor_is_refused(target: AttackTarget) -> None:
     for tool in target.listed("tools/list", "tools"):
         for slot in slots(tool):
             if slot.path[-1] == "cursor":
@@ -68,9 +68,9 @@ def test_i1_a_long_cursor_is_no_cursor(target: AttackTarget) -> None:
     target.assert_unharmed(entries=0)
 
 
-def test_i1_the_parameters_of_every_route_are_bounded(target: AttackTarget) -> None:
+def test_the_query_parameters_of_every_route_are_bounded(target: AttackTarget) -> None:
     if target.web is None:
-        pytest.skip("routes are of HTTP")
+        pytest.skip("routes exist over HTTP only")
     for route in ROUTES:
         if route.method == "GET":
             for value in ("-1", "1000000000", "1" * 400, "1e9", "", "%00"):
@@ -80,7 +80,7 @@ def test_i1_the_parameters_of_every_route_are_bounded(target: AttackTarget) -> N
     target.assert_unharmed(entries=0)
 
 
-# -- files that want to hurt ------------------------------------------------------------------------------------------
+# -- hostile files ---------------------------------------------------------------------------------------------------
 
 FULL = os.environ.get("ATTACKS") == "full"
 DEEP = 100_000
@@ -97,7 +97,7 @@ CODE = {
 
 
 def build_bombs(root: Path) -> None:
-    """Hundreds of thousands of whatever a file can have too much of."""
+    """Write files with extreme sizes, depths and numbers of links, and extreme numbers of files."""
     for name, size in (("docs/sparse.md", 2 * 1024**3), ("src/sparse.py", 2 * 1024**3)):
         path = root / name
         path.touch()
@@ -128,23 +128,23 @@ def build_bombs(root: Path) -> None:
 def bombed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AttackTarget]:
     with open_target("http", tmp_path_factory.mktemp("bombs"), prepare=build_bombs) as running:
         started = time.monotonic()
-        # A run that takes longer than a call may is gone on with by the next call.
+        # A run that takes longer than the time limit of a call is continued by the next call.
         while (shot := running.fire("km-ingest-trigger", {"profile": "attack"}, timeout=170)).code is not None:
             assert FULL, shot.text
             assert shot.code in ("timeout", "unavailable"), shot.text
             assert time.monotonic() - started < INGEST_SECONDS * running.allowed_seconds
         assert time.monotonic() - started < INGEST_SECONDS * running.allowed_seconds
-        running.settle()
+        running.record_state()
         yield running
 
 
 def memory_of(target: AttackTarget) -> int:
-    """Megabytes that the server holds."""
+    """Return the resident memory of the server in megabytes."""
     text = Path(f"/proc/{target.process.process.pid}/status").read_text(encoding="utf-8")
     return int(text.split("VmRSS:")[1].split()[0]) // 1024
 
 
-def test_i2_huge_files_many_files_and_many_links_are_counted_and_survived(bombed: AttackTarget) -> None:
+def test_huge_files_many_files_and_many_links_are_handled_and_reported(bombed: AttackTarget) -> None:
     coverage = json.dumps(bombed.fire("km-coverage-summary").result)
     assert "too_large" in coverage
     page = bombed.fire("get_page", {"slug": "harbour"})
@@ -166,14 +166,14 @@ def test_i2_huge_files_many_files_and_many_links_are_counted_and_survived(bombed
     bombed.assert_unharmed(entries=0)
 
 
-def test_i3_what_nests_without_end_is_still_found_by_its_words(bombed: AttackTarget) -> None:
+def test_deeply_nested_files_are_still_indexed(bombed: AttackTarget) -> None:
     found = bombed.fire("km-graph-node", {"node_id": "SourceFile:src/deep.py"})
     assert found.code is None, found.text
     assert bombed.fire("search_requirements", {"query": "level minute"}).result["result"]
     bombed.assert_unharmed(entries=0)
 
 
-def test_i1_a_walk_round_a_circle_ends(bombed: AttackTarget) -> None:
+def test_a_graph_query_through_a_cycle_ends(bombed: AttackTarget) -> None:
     steps = [{"types": [], "direction": "both"}] * 5
     started = time.monotonic()
     shot = bombed.fire("km-graph-query", {"start": {"label": "Note"}, "steps": steps, "returns": "paths", "limit": 200})
@@ -182,7 +182,7 @@ def test_i1_a_walk_round_a_circle_ends(bombed: AttackTarget) -> None:
     bombed.assert_unharmed(entries=0)
 
 
-def test_i4_two_hundred_searches_at_once_leave_health_quick(bombed: AttackTarget) -> None:
+def test_health_stays_fast_during_two_hundred_searches(bombed: AttackTarget) -> None:
     web = bombed.http_client()
     before = memory_of(bombed)
     done = threading.Event()
@@ -204,7 +204,7 @@ def test_i4_two_hundred_searches_at_once_leave_health_quick(bombed: AttackTarget
     watcher.join(10)
     assert set(statuses) <= {200, 503}
     assert statuses.count(200) > 150, "most are served"
-    # The crowd and the watcher share the processors with the server, and with whatever else the machine does.
+    # The clients share the processors with the server and with everything else on the machine.
     assert statistics.median(waits) < 2 * 0.1 * bombed.allowed_seconds
     assert statistics.quantiles(waits, n=10)[-1] < bombed.allowed_seconds
     assert max(waits) < 2 * bombed.allowed_seconds
@@ -212,7 +212,7 @@ def test_i4_two_hundred_searches_at_once_leave_health_quick(bombed: AttackTarget
     bombed.assert_unharmed(entries=0)
 
 
-def test_i5_an_answer_is_capped_and_says_what_is_missing(bombed: AttackTarget) -> None:
+def test_a_large_answer_is_capped_and_reports_the_total(bombed: AttackTarget) -> None:
     for era in ERAS:
         whole = bombed.fire("get_page", {"slug": "long"}, era=era)
         assert whole.code == "too_large", whole.text[:300]
@@ -223,5 +223,5 @@ def test_i5_an_answer_is_capped_and_says_what_is_missing(bombed: AttackTarget) -
             "km-graph-node", {"node_id": "Note:harbour", "relationships": "incoming", "limit": 10}, era=era
         )
         assert len(part.result["relationships"]) == 10
-        assert part.result["total"] >= NOTES, "what is left is said"
+        assert part.result["total"] >= NOTES, "the total is reported"
     bombed.assert_unharmed(entries=0)

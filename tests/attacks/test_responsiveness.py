@@ -1,4 +1,4 @@
-"""While a hostile text is read, health is answered at once and a signal ends the process; over HTTP and over a pipe."""
+"""While a hostile text is parsed, health requests are answered and a signal ends the process, over HTTP and stdio."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SPECIFICATION = "# Tea\n\n## Milk\n\nThe pot MUST be warm.\n"
 
 @dataclass(frozen=True)
 class Attack:
-    """A file of the project, and the call that has it read."""
+    """A file of the project, and the call that reads it."""
 
     tool: str
     arguments: dict[str, Any]
@@ -76,7 +76,7 @@ def write_project(folder: Path, attack: Attack) -> Path:
 
 
 def slowest_health(web: HttpClient, is_over: Callable[[], bool]) -> float:
-    """The longest time that health took to answer until the attack was over, and for a moment after it began."""
+    """Return the longest response time of health requests while the attack runs."""
     slowest, until = 0.0, time.monotonic() + 1.0
     while time.monotonic() < until or not is_over():
         started = time.monotonic()
@@ -88,7 +88,7 @@ def slowest_health(web: HttpClient, is_over: Callable[[], bool]) -> float:
 
 
 def fire_at_http(folder: Path, attack: Attack) -> tuple[float, float]:
-    """How long health took at most, and how long the process took to end."""
+    """Return the longest response time of health requests and the time that the process took to end."""
     with serving_http(cwd=write_project(folder, attack), env=ENVIRONMENT) as server:
         wait_until(lambda: server.web.get("/readyz").status == 200, "the server to be ready", 20.0)
         admin = server.web.as_bearer(ENVIRONMENT["KM_ADMIN_TOKEN"])
@@ -96,7 +96,7 @@ def fire_at_http(folder: Path, attack: Attack) -> tuple[float, float]:
         call = threading.Thread(target=lambda: admin.post(f"/api/v1/tools/{attack.tool}", body), daemon=True)
         call.start()
         slowest = slowest_health(server.web, lambda: not call.is_alive())
-        if call.is_alive():  # it waits for a parser that is limited, not for the interpreter
+        if call.is_alive():  # it waits for a parser process with a time limit
             assert attack.tool == "km-ingest-trigger"
         started = time.monotonic()
         server.process.signal(signal.SIGTERM)
@@ -105,18 +105,18 @@ def fire_at_http(folder: Path, attack: Attack) -> tuple[float, float]:
 
 
 @pytest.mark.parametrize("name", ATTACKS)
-def test_health_answers_and_a_signal_ends_the_server_over_http(name: str, tmp_path: Path) -> None:
+def test_health_is_answered_and_a_signal_ends_the_http_server(name: str, tmp_path: Path) -> None:
     slowest, ending = fire_at_http(tmp_path / "first", ATTACKS[name])
     if (
         slowest >= HEALTH_SECONDS or ending >= END_SECONDS
-    ):  # the machine may have been busy; a text that blocks does so again
+    ):  # retry: the machine may have been busy, and a text that blocks would block again
         slowest, ending = fire_at_http(tmp_path / "second", ATTACKS[name])
     assert slowest < HEALTH_SECONDS
     assert ending < END_SECONDS
 
 
 @pytest.mark.parametrize("name", ATTACKS)
-def test_a_signal_ends_the_server_on_a_pipe(name: str, tmp_path: Path) -> None:
+def test_a_signal_ends_the_stdio_server(name: str, tmp_path: Path) -> None:
     attack = ATTACKS[name]
     with StdioClient("serve", cwd=write_project(tmp_path, attack), env=ENVIRONMENT) as pipe:
         pipe.result("initialize", handshake())

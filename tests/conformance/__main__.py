@@ -1,6 +1,6 @@
-"""`make conformance`: the official suite against our dispatcher with its fixtures, and against the product as it is.
+"""`make conformance`: run the official suite against a server with its fixtures, and against the product itself.
 
-Needs npm, once: `tests/node/toolchain.py` installs Node 22 and the suite into `.node/`.
+Needs npm once: `tests/node/toolchain.py` installs Node 22 and the suite into `.node/`.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _NOT_SCORED = re.compile(r"^  [✓✗] ([\w-]+) \(", re.MULTILINE)
 
 
 def find_suite() -> list[str]:
-    """The command that runs the suite."""
+    """Return the command that runs the suite."""
     try:
         return ready_toolchain().program("@modelcontextprotocol/conformance", "conformance")
     except NodeUnavailable as reason:
@@ -49,7 +49,7 @@ def find_suite() -> list[str]:
 ##= docs/spec/host.md#protocol-versions
 ##% The server MUST pass the scored scenarios of the official conformance suite for 2025-11-25 and 2026-07-28.
 def scored_run(suite: list[str], url: str, requirements: str) -> list[str]:
-    """The scored scenarios that failed against the fixtures, after printing the score."""
+    """Print the score with the fixtures and return the scored scenarios that failed."""
     done = subprocess.run(
         [*suite, "server", "--url", url, "--requirements", requirements], capture_output=True, text=True, timeout=600
     )
@@ -68,7 +68,7 @@ def scored_run(suite: list[str], url: str, requirements: str) -> list[str]:
 
 
 def product_run(suite: list[str], url: str, version: str) -> list[str]:
-    """The fixture-free scenarios that failed against the product as it ships."""
+    """Return the scenarios without fixtures that failed against the product itself."""
     failed = []
     for scenario in FIXTURE_FREE[version]:
         done = subprocess.run(

@@ -1,4 +1,4 @@
-"""What the official conformance suite expects a server to offer, declared as a pack like any other."""
+"""The tools, resources and prompts that the official conformance suite calls, as a pack."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Announce = Callable[[str], Awaitable[None]]
 
 
 def conformance_pack(announce: Announce) -> Pack:
-    """The fixtures; `announce` publishes that the tools or the prompts changed."""
+    """Return the pack of fixtures; `announce` publishes that the tools or the prompts changed."""
     pack = Pack("conformance", title="Conformance fixtures", description="What the suite calls.")
     _plain_tools(pack, announce)
     _asking_tools(pack)
@@ -155,14 +155,14 @@ def _asking_tools(pack: Pack) -> None:
     )
 
     @pack.tool("test_sampling", title="test_sampling", description="Fixture.")
-    async def sampling(given: SamplingInput, ctx: Context) -> Reply:
-        answers = await ctx.client.ask({"sample": _sample(given.prompt, 100)})
+    async def sampling(arguments: SamplingInput, ctx: Context) -> Reply:
+        answers = await ctx.client.ask({"sample": _sample(arguments.prompt, 100)})
         return _text(f"LLM response: {answers['sample']}")
 
     @pack.tool("test_elicitation", title="test_elicitation", description="Fixture.")
-    async def elicitation(given: ElicitationInput, ctx: Context) -> Reply:
+    async def elicitation(arguments: ElicitationInput, ctx: Context) -> Reply:
         fields = {"username": {"type": "string"}, "email": {"type": "string"}}
-        answers = await ctx.client.ask({"form": _form(given.message, fields, ["username", "email"])})
+        answers = await ctx.client.ask({"form": _form(arguments.message, fields, ["username", "email"])})
         return _text(f"User response: {answers['form']}")
 
     @pack.tool("test_input_required_result_multi_round", title="multi_round", description="Fixture.")
@@ -182,8 +182,8 @@ def _asking_tools(pack: Pack) -> None:
         return _text(str(await ctx.client.ask(questions)))
 
     @pack.tool("test_x_mcp_header", title="header", description="Fixture.")
-    async def x_mcp_header(given: HeaderInput, _ctx: Context) -> Reply:
-        return _text(given.region)
+    async def x_mcp_header(arguments: HeaderInput, _ctx: Context) -> Reply:
+        return _text(arguments.region)
 
 
 SEP1034: dict[str, Any] = {

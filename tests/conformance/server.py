@@ -1,4 +1,4 @@
-"""The product with the suite's fixtures as one more pack, over HTTP. A test-only entry: `python -m tests.conformance.server`."""
+"""An HTTP server with the suite's fixtures as an extra pack, for tests only: `python -m tests.conformance.server`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every regular expression of the package, with the methods that it is used with, and texts that are made to slow it down."""
+"""Every regular expression of the package, the methods it is used with, and texts that may make it slow."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from contextive.workspace.ignore import parse_rule
 from .source_tree import Module, source_modules
 
 METHODS = ("match", "search", "fullmatch", "sub", "split", "finditer")
-"""How a pattern is tried whose use is not found."""
+"""The methods to test if the use of a pattern is not found."""
 _ALIKE = {"findall": "finditer", "subn": "sub", "scanner": "finditer"}
 _KNOWN = frozenset({*METHODS, *_ALIKE})
 _BLOCKS = ast.stmt | ast.ExceptHandler | ast.match_case
@@ -48,11 +48,11 @@ class RegexUse:
 
 
 class NotFound(AssertionError):
-    """A pattern that is built from local values, and for which nobody says what they may be."""
+    """A pattern is built from local values and has no examples in `LOCAL_VALUES`."""
 
 
 USED_WITH = "used with"
-"""The methods of a pattern that a function builds and gives to others."""
+"""The key for the methods of a pattern that a function builds and returns."""
 RULE = parse_rule(b"**/*a*b/**/*c*d*")
 assert RULE is not None
 LOCAL_VALUES: Mapping[str, tuple[Mapping[str, Any], ...]] = {
@@ -86,11 +86,11 @@ LOCAL_VALUES: Mapping[str, tuple[Mapping[str, Any], ...]] = {
         },
     ),
 }
-"""What functions build patterns from, for those that are built while the program runs."""
+"""Example values of local variables, by function, for patterns that are built at run time."""
 
 
 def uses(local_values: Mapping[str, tuple[Mapping[str, Any], ...]] = LOCAL_VALUES) -> Iterator[RegexUse]:
-    """Every pattern of the package. `local_values` are examples for those that a function builds from its own values."""
+    """Yield every pattern of the package. `local_values` has examples for patterns built from local variables."""
     modules = tuple(module for module in source_modules() if not module.name.endswith("__main__"))
     for module in modules:
         loaded = importlib.import_module(module.name)
@@ -109,7 +109,7 @@ def uses(local_values: Mapping[str, tuple[Mapping[str, Any], ...]] = LOCAL_VALUE
 
 
 def _statements(tree: ast.Module) -> Iterator[tuple[ast.stmt, str | None]]:
-    """The simple statements of a module, each with the function that it is in."""
+    """Yield the simple statements of a module, each with its enclosing function."""
     waiting: list[tuple[ast.AST, str | None]] = [(node, None) for node in reversed(tree.body)]
     while waiting:
         node, function = waiting.pop()
@@ -121,7 +121,7 @@ def _statements(tree: ast.Module) -> Iterator[tuple[ast.stmt, str | None]]:
 
 
 def _calls(statement: ast.stmt) -> Iterator[tuple[ast.Call, str, str | None]]:
-    """Calls of `re` in a statement itself, not in the statements inside it: the function, and the method that is used."""
+    """Yield the calls of `re` in a statement, without nested ones: the function and the method used on its result."""
     waiting: list[ast.AST] = [statement]
     used: dict[int, str] = {}
     while waiting:
@@ -152,7 +152,7 @@ def _assigned(
 
 
 def patterns_in(value: object, depth: int = 4) -> Iterator[re.Pattern[Any]]:
-    """The compiled patterns in a value: itself, or inside containers and dataclasses."""
+    """Yield the compiled patterns in a value, also inside containers and dataclasses."""
     if isinstance(value, re.Pattern):
         yield value
     elif depth and isinstance(value, Mapping):
@@ -167,7 +167,7 @@ def patterns_in(value: object, depth: int = 4) -> Iterator[re.Pattern[Any]]:
 
 
 def _methods_of_local(module: Module, statement: ast.stmt, call: ast.Call) -> tuple[str, ...]:
-    """The methods of a pattern that a function compiles and gives a name, or puts into a field of that name."""
+    """Return the methods of a pattern that a function assigns to a variable, or to a field of the same name."""
     names, found = _names_of(module), set[str]()
     if isinstance(statement, ast.Assign) and statement.value is call and isinstance(statement.targets[0], ast.Name):
         name = statement.targets[0].id
@@ -178,7 +178,7 @@ def _methods_of_local(module: Module, statement: ast.stmt, call: ast.Call) -> tu
 
 
 def _methods_of(module: Module, name: str, modules: Iterable[Module]) -> tuple[str, ...]:
-    """The methods that a pattern of a module is used with, wherever it is imported; all of them where one use is not clear."""
+    """Return the methods that a module's pattern is used with, in all modules; all methods if one use is unclear."""
     found: set[str] = set()
     for user in modules:
         names = _names_of(user)
@@ -191,7 +191,7 @@ def _methods_of(module: Module, name: str, modules: Iterable[Module]) -> tuple[s
 
 @dataclass(frozen=True)
 class _Names:
-    """How a module uses names: as objects with methods, as plain values, and what it imports under which."""
+    """How a module uses names: the methods called on them, their use as plain values, and import aliases."""
 
     methods: Mapping[str, set[str]]
     passed_on: frozenset[str]
@@ -199,7 +199,7 @@ class _Names:
     methods_of_fields: Mapping[str, set[str]]
     fields_passed_on: frozenset[str]
     methods_of_parameters: set[str]
-    """The methods that it uses patterns with which a function of it is given."""
+    """The methods that its functions call on patterns they get as parameters."""
 
 
 @cache
@@ -219,18 +219,20 @@ def _names_of(user: Module) -> _Names:
             of_fields.setdefault(node.value.attr, set()).add(node.attr)
             clear.add(id(node.value))
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and _is_re(node.func.value):
-            clear |= {id(argument) for argument in node.args}  # it is tried where it is called
+            clear |= {id(argument) for argument in node.args}  # it is tested in the called function
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
             read.append(node)
         elif isinstance(node, ast.ImportFrom):
             for alias in node.names:
                 imported.setdefault((node.module or "", alias.name), set()).add(alias.asname or alias.name)
         elif isinstance(node, ast.FunctionDef):
-            given = {a.arg for a in node.args.args if a.annotation and "Pattern" in ast.unparse(a.annotation)}
+            parameters = {a.arg for a in node.args.args if a.annotation and "Pattern" in ast.unparse(a.annotation)}
             of_parameters |= {
                 _ALIKE.get(inner.attr, inner.attr)
                 for inner in ast.walk(node)
-                if isinstance(inner, ast.Attribute) and isinstance(inner.value, ast.Name) and inner.value.id in given
+                if isinstance(inner, ast.Attribute)
+                and isinstance(inner.value, ast.Name)
+                and inner.value.id in parameters
             }
         if isinstance(node, ast.Attribute):
             fields_read.append(node)
@@ -245,10 +247,10 @@ def _evaluated(place: str, name: str, call: ast.Call, loaded: ModuleType, values
         flags = call.args[_FLAGS_AT[name]]
     try:
         pattern = _value(call.args[0], loaded, values)
-        given = _value(flags, loaded, values) if flags is not None else 0
+        flag_value = _value(flags, loaded, values) if flags is not None else 0
     except NameError as error:
         raise NotFound(f"{place} builds a pattern; add examples of its values to LOCAL_VALUES: {error}") from None
-    return pattern if isinstance(pattern, re.Pattern) else re.compile(pattern, given)
+    return pattern if isinstance(pattern, re.Pattern) else re.compile(pattern, flag_value)
 
 
 def _value(node: ast.expr, loaded: ModuleType, values: Mapping[str, Any]) -> Any:
@@ -263,14 +265,14 @@ UNITS = (
     "{%", "${", "`a`", "`a` [[", "```\n", "---\n", "# a\n", "- ", "> ", "| ", "|-", '"""', "'''", "/*", "*/", "//", "#=", "a=",
     "\u00e9", "\u4e16", "\u00a0", "\u2028",
 )  # fmt: skip
-"""What is repeated."""
+"""The texts to repeat."""
 TAILS = ("", "x", "\0", "\n", "!")
 _LONGEST = 12
 
 
 @dataclass(frozen=True)
 class Hostile:
-    """A text that grows: a beginning, what is repeated, and an end that shall not fit."""
+    """A text of any size: a beginning, a repeated unit, and an end that should not match."""
 
     begin: str
     unit: str
@@ -284,13 +286,13 @@ GENERIC = tuple(Hostile(begin, unit, end) for unit in UNITS for begin, end in ((
 
 
 def hostile_to(pattern: re.Pattern[Any]) -> Iterator[Hostile]:
-    """The texts that suit a pattern: what it repeats, after what must be there before."""
+    """Yield texts made for a pattern: a match for what it repeats, after a match for what comes before."""
     source = pattern.pattern.decode("latin-1") if isinstance(pattern.pattern, bytes) else pattern.pattern
     flags = pattern.flags & ~re.UNICODE if isinstance(pattern.pattern, bytes) else pattern.flags
     tree = parser.parse(source, flags)
     seen: set[Hostile] = set()
     for begin, unit in _pumps(tree, ""):
-        for made in (
+        for hostile in (
             *(Hostile(begin, unit, end) for end in TAILS),
             *(Hostile("", begin + unit, end) for end in ("", "\0")),
             *(Hostile("", unit + begin, end) for end in ("", "\0")),
@@ -298,13 +300,13 @@ def hostile_to(pattern: re.Pattern[Any]) -> Iterator[Hostile]:
             *(Hostile(begin + unit, begin, end) for end in ("", "\0") if begin),
             *(Hostile(begin, unit + other, "\0") for other in " \n"),
         ):
-            if made not in seen:
-                seen.add(made)
-                yield made
+            if hostile not in seen:
+                seen.add(hostile)
+                yield hostile
 
 
 def _pumps(tree: Any, before: str) -> Iterator[tuple[str, str]]:
-    """What may come before each repetition, and what it repeats."""
+    """Yield for each repetition a text that may precede it and a text that it repeats."""
     for code, value in tree:
         if code in (codes.MAX_REPEAT, codes.MIN_REPEAT, codes.POSSESSIVE_REPEAT):
             _, most, body = value
@@ -327,7 +329,7 @@ def _pumps(tree: Any, before: str) -> Iterator[tuple[str, str]]:
 
 
 def _examples(tree: Any) -> list[str]:
-    """A few texts that fit a tree, short ones."""
+    """Return a few short texts that match a parsed pattern."""
     found = [""]
     for code, value in tree:
         found = [text + more for text in found[:3] for more in _example_of(code, value)[:4]]

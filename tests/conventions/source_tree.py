@@ -1,4 +1,4 @@
-"""The files of this repository, as the house rules see them."""
+"""The files of this repository that the convention tests check."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ GENERATED = (
     "package-lock.json",
     "tests/golden/snapshots/",
 )
-"""Written by a program: exempt from rules about length and wording."""
+"""Generated files: exempt from rules about length and wording."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ def relative_path(path: Path) -> str:
 
 @cache
 def repository_files() -> tuple[Path, ...]:
-    """Every file that is, or could be, committed: tracked ones and new ones that are not ignored."""
+    """Return every tracked file and every new file that is not ignored."""
     listed = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
         cwd=ROOT,
@@ -55,7 +55,7 @@ def repository_files() -> tuple[Path, ...]:
 
 
 def texts() -> Iterator[tuple[Path, str]]:
-    """Every kept file that is text, with its text."""
+    """Yield every text file of the repository with its text."""
     for path in repository_files():
         try:
             yield path, path.read_text(encoding="utf-8")
@@ -75,7 +75,7 @@ def python_files() -> tuple[Path, ...]:
 
 @cache
 def source_modules() -> tuple[Module, ...]:
-    """Every module of the package."""
+    """Return every module of the package."""
     return tuple(
         Module(path, module_name(path), ast.parse(path.read_text(encoding="utf-8")))
         for path in sorted(SOURCE.rglob("*.py"))

@@ -1,4 +1,4 @@
-"""Habits that a reader relies on: short files, no swallowed faults, named encodings, nothing of one machine."""
+"""Code conventions: short files, no swallowed exceptions, explicit encodings, no paths of one machine."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ OUTERMOST = Counter(
         "src/contextive/server/protocol.py:__call__": 1,
     }
 )
-"""The borders where any exception may be caught: each logs or reports it and answers without its insides.
+"""The functions that may catch every exception: each logs or reports it and answers without internal details.
 
-The job of a worker thread catches all, too, to raise it again where the work was asked for.
+The job of a worker thread also catches all, to raise the exception again in the calling thread.
 """
 
-# Put together here so that these rules do not find themselves.
+# Assembled from parts so that these rules do not match their own source.
 _MACHINE = re.compile(r"(?<![\w.])/(?:" + "|".join(("work", "root")) + r")/")
 _HOME = re.compile(r"(?<![\w.])/(?:" + "|".join(("home", "Users")) + r")/")
 _REGISTRY = re.compile(
@@ -53,18 +53,18 @@ def _lines_matching(pattern: re.Pattern[str], *, generated: bool = True) -> list
     ]
 
 
-def test_no_file_names_a_directory_of_somebodys_machine() -> None:
+def test_no_file_contains_a_path_of_one_machine() -> None:
     assert _lines_matching(_MACHINE) == []
-    # In tests an invented home is a value like any other.
+    # Tests may use invented home directories.
     assert [line for line in _lines_matching(_HOME) if not line.startswith("tests/")] == []
 
 
-def test_no_file_names_the_host_of_a_package_registry() -> None:
+def test_no_file_contains_the_host_of_a_package_registry() -> None:
     assert _lines_matching(_REGISTRY) == []
 
 
-LOOKED_UP = {"LICENSE", "docs/cli.md", "docs/tools.md"}
-"""Pages that nobody reads from end to end."""
+REFERENCE_PAGES = {"LICENSE", "docs/cli.md", "docs/tools.md"}
+"""Files that are not read from start to end."""
 
 
 def test_files_are_short_enough_to_read() -> None:
@@ -73,7 +73,7 @@ def test_files_are_short_enough_to_read() -> None:
         for path, text in texts()
         if written_by_hand(path) and path.suffix != ".json"
     }
-    assert {name: lines for name, lines in long.items() if lines >= MAX_LINES and name not in LOOKED_UP} == {}
+    assert {name: lines for name, lines in long.items() if lines >= MAX_LINES and name not in REFERENCE_PAGES} == {}
 
 
 def _comments(path: Path) -> Iterator[tuple[int, str]]:
@@ -83,7 +83,7 @@ def _comments(path: Path) -> Iterator[tuple[int, str]]:
             yield token.start[0], token.string
 
 
-def test_no_comment_is_a_reminder() -> None:
+def test_no_comment_is_a_todo() -> None:
     left = [
         f"{relative_path(p)}:{n} {text}" for p in python_files() for n, text in _comments(p) if _LEFTOVER.match(text)
     ]
@@ -104,20 +104,20 @@ def _catches_all(handler: ast.ExceptHandler) -> bool:
     )
 
 
-def _goes_on(handler: ast.ExceptHandler) -> bool:
-    """Whether the exception itself leaves the handler again: tidying up is no swallowing."""
+def _reraises(handler: ast.ExceptHandler) -> bool:
+    """Whether the handler raises the exception again, for example after cleaning up."""
     last = handler.body[-1]
     return isinstance(last, ast.Raise) and last.exc is None
 
 
 def swallowing(module: Module) -> Iterator[str]:
-    """The functions that catch every exception and do not let it go on; the innermost function is the one."""
+    """Yield the innermost functions that catch every exception and do not raise it again."""
     waiting: list[tuple[ast.AST, str]] = [(module.tree, "module")]
     while waiting:
         node, function = waiting.pop()
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             function = node.name
-        if isinstance(node, ast.ExceptHandler) and _catches_all(node) and not _goes_on(node):
+        if isinstance(node, ast.ExceptHandler) and _catches_all(node) and not _reraises(node):
             yield f"{module}:{function}"
         waiting += [(child, function) for child in ast.iter_child_nodes(node)]
 
@@ -136,12 +136,12 @@ def _literal(node: ast.expr | None) -> str | None:
 
 
 def _mode(call: ast.Call, position: int) -> str | None:
-    given = next((keyword.value for keyword in call.keywords if keyword.arg == "mode"), None)
-    return _literal(given or (call.args[position] if len(call.args) > position else None))
+    mode = next((keyword.value for keyword in call.keywords if keyword.arg == "mode"), None)
+    return _literal(mode or (call.args[position] if len(call.args) > position else None))
 
 
 def lacks_encoding(call: ast.Call) -> bool:
-    """Whether a call opens text and leaves its encoding to the machine."""
+    """Whether a call opens a text file without an explicit encoding."""
     if _keywords(call) & {"encoding", None}:
         return False
     match call.func:
@@ -159,7 +159,7 @@ def lacks_encoding(call: ast.Call) -> bool:
             return False
 
 
-def test_every_text_file_is_opened_with_its_encoding() -> None:
+def test_every_text_file_is_opened_with_an_encoding() -> None:
     found = [
         f"{relative_path(path)}:{node.lineno}"
         for path in python_files()
@@ -185,7 +185,7 @@ def test_every_text_file_is_opened_with_its_encoding() -> None:
         ("os.open(p, flags)", False),
     ],
 )
-def test_the_encoding_rule_tells_text_from_bytes(code: str, lacking: bool) -> None:
+def test_the_encoding_rule_distinguishes_text_from_bytes(code: str, lacking: bool) -> None:
     call = ast.parse(code, mode="eval").body
     assert isinstance(call, ast.Call)
     assert lacks_encoding(call) is lacking
@@ -201,19 +201,19 @@ def test_the_encoding_rule_tells_text_from_bytes(code: str, lacking: bool) -> No
         ("except OSError:\n  pass", False),
     ],
 )
-def test_the_rule_on_handlers_tells_swallowing_from_tidying(handler: str, swallows: bool) -> None:
+def test_the_handler_rule_distinguishes_swallowing_from_cleaning_up(handler: str, swallows: bool) -> None:
     body = "\n".join(f" {line}" for line in f"try:\n  work()\n{handler}".splitlines())
     module = Module(python_files()[0], "sample", ast.parse(f"def f():\n{body}"))
     assert bool(list(swallowing(module))) is swallows
 
 
-MOVED_ASIDE = {"contextive.recipes.audit", "contextive.server.tokens"}
-"""Modules that rename a file once: a log that is full, and a damaged file. They write nothing under another name."""
+RENAMING_MODULES = {"contextive.recipes.audit", "contextive.server.tokens"}
+"""Modules that rename a file in one function: to rotate a full log, and to move a damaged file out of the way."""
 _FINAL_STEPS = {"replace", "rename", "renames", "link", "fsync", "fdatasync", "mkstemp", "NamedTemporaryFile"}
 
 
 def writes_whole_files(module: Module) -> list[str]:
-    """Where a module renames, links or syncs files, or makes temporary ones, by itself."""
+    """Return where a module itself renames, links or syncs files, or creates temporary ones."""
     found = []
     for node in ast.walk(module.tree):
         match node:
@@ -225,7 +225,7 @@ def writes_whole_files(module: Module) -> list[str]:
                 found.append((node.lineno, name))
             case ast.Call(
                 func=ast.Attribute(attr="replace"), args=[_], keywords=[]
-            ):  # of a path; that of a text has two
+            ):  # the method of a path; that of a string has two arguments
                 found.append((node.lineno, "replace"))
     return [f"{module}:{line} uses {name}" for line, name in found]
 
@@ -234,7 +234,7 @@ def writes_whole_files(module: Module) -> list[str]:
 def test_only_file_writing_and_the_store_rename_link_or_sync_files(module: Module) -> None:
     if module.name != "contextive.file_writing" and not module.name.startswith("contextive.store."):
         found = writes_whole_files(module)
-        assert len(found) == (module.name in MOVED_ASIDE), f"use contextive.file_writing: {found}"
+        assert len(found) == (module.name in RENAMING_MODULES), f"use contextive.file_writing: {found}"
 
 
 @pytest.mark.parametrize(
@@ -254,5 +254,5 @@ def test_only_file_writing_and_the_store_rename_link_or_sync_files(module: Modul
         ("os.open(path, flags)", False),
     ],
 )
-def test_the_rule_on_writing_tells_files_from_texts(code: str, is_found: bool) -> None:
+def test_the_writing_rule_distinguishes_files_from_strings(code: str, is_found: bool) -> None:
     assert bool(writes_whole_files(Module(python_files()[0], "sample", ast.parse(code)))) is is_found

@@ -1,4 +1,4 @@
-"""Every tool that ships says what a client needs to know before it calls."""
+"""Every built-in tool declares what a client needs to know before a call."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PROMPTS = [prompt for pack in PACKS.values() for prompt in pack.prompts]
 
 
 def properties(schema: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Every property of a schema and of its definitions."""
+    """Yield every property of a schema and of its definitions."""
     for part in (schema, *schema.get("$defs", {}).values()):
         yield from part.get("properties", {}).items()
 
@@ -31,7 +31,7 @@ def properties(schema: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, An
 ##= docs/spec/host.md#declaration
 ##% A tool MUST have a name, a title, a description, an input schema and an output schema.
 @pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)
-def test_a_tool_has_words(tool: Tool) -> None:
+def test_a_tool_has_a_title_and_a_description(tool: Tool) -> None:
     assert tool.title
     assert tool.description.endswith(".")
     assert tool.pack in PACKS
@@ -42,7 +42,7 @@ def test_a_tool_has_words(tool: Tool) -> None:
 @pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)
 def test_a_tool_has_closed_input_and_described_output(tool: Tool) -> None:
     assert tool.input_schema["additionalProperties"] is False
-    assert tool.output_schema is not None, "every data tool says what it returns"
+    assert tool.output_schema is not None, "every tool has an output schema"
     assert tool.output_schema["type"] == "object"
     Draft202012Validator.check_schema(tool.input_schema)
     Draft202012Validator.check_schema(tool.output_schema)
@@ -62,11 +62,11 @@ def test_a_tools_annotations_agree_with_each_other(tool: Tool) -> None:
     annotations = tool.annotations
     assert not (annotations.read_only and annotations.destructive)
     if not annotations.read_only:
-        assert tool.safety_notes, "a tool that changes something says so"
+        assert tool.safety_notes, "a tool that changes something has safety notes"
 
 
 @pytest.mark.parametrize("resource", RESOURCES, ids=lambda resource: resource.uri)
-def test_a_resource_has_words(resource: Resource) -> None:
+def test_a_resource_has_a_title_and_a_description(resource: Resource) -> None:
     assert resource.name
     assert resource.title
     assert resource.description.endswith(".")
@@ -87,7 +87,7 @@ def test_no_two_packs_share_a_name(pack: Pack) -> None:
 
 ##= docs/spec/host.md#protocol-versions
 ##% The server MUST serve every handshake version from 2024-11-05 to 2025-11-25.
-def test_the_versions_that_we_describe_are_those_of_the_sdk() -> None:
+def test_the_protocol_versions_are_those_of_the_sdk() -> None:
     assert tuple(PROTOCOL_VERSIONS) == tuple(KNOWN_PROTOCOL_VERSIONS)
 
 

@@ -1,4 +1,4 @@
-"""What is not documented does not exist: settings, variables, tools, prompts, commands, flags and error codes."""
+"""Everything public is documented: settings, variables, tools, prompts, commands, flags and error codes."""
 
 from __future__ import annotations
 
@@ -25,24 +25,24 @@ def page(name: str) -> str:
 
 
 def section(text: str, heading: str) -> str:
-    """A heading's text, to the next heading of its own or a higher level."""
+    """Return the text of a section, up to the next heading of the same or a higher level."""
     level = heading.split(" ")[0]
     found = re.search(rf"^{re.escape(heading)}\n(.*?)(?=^#{{1,{len(level)}}} |\Z)", text, re.MULTILINE | re.DOTALL)
-    assert found is not None, f"there is no heading {heading!r}"
+    assert found is not None, f"heading {heading!r} not found"
     return found[1]
 
 
 def actions(program: str, command: str) -> list[argparse.Action]:
-    """Every argument of a command, as its own parser knows it."""
+    """Return every argument of a command, from its parser."""
     parser = build_parser(program)
-    with contextlib.suppress(UsageError):  # the command's flags are added before the arguments are read
+    with contextlib.suppress(UsageError):  # the flags of the command are added before the arguments are parsed
         parse(parser, [command, "--no-such-flag-anywhere"])
     groups = next(action for action in parser._actions if isinstance(action, argparse._SubParsersAction))
     return list(groups.choices[command]._actions)
 
 
 def flags(program: str, command: str, *, hidden: bool) -> Iterator[str]:
-    """The flags that the help of a command shows, or those that it hides."""
+    """Yield the flags that the help of a command shows, or those that it hides."""
     for action in actions(program, command):
         if (action.help == argparse.SUPPRESS) is hidden:
             yield from action.option_strings or re.findall(r"--[a-z]+|[A-Z]+", str(action.metavar))
@@ -70,7 +70,7 @@ EVERY_COMMAND = pytest.mark.parametrize(
 
 
 def command_page(program: str, command: str) -> str:
-    """What docs/cli.md says about a command, together with the command whose flags it has."""
+    """Return the section of docs/cli.md on a command, and that of the command whose flags it shares."""
     text = section(page("docs/cli.md"), f"### {program} {command}")
     if same := re.search(r"Its flags are those of `(\S+ \S+)`", text):
         text += section(page("docs/cli.md"), f"### {same[1]}")
@@ -89,18 +89,18 @@ def test_every_command_and_flag_is_documented(program: str, command: str) -> Non
 
 
 @EVERY_COMMAND
-def test_flags_that_the_help_hides_are_on_the_page(program: str, command: str) -> None:
+def test_flags_hidden_from_help_are_documented(program: str, command: str) -> None:
     text = page("docs/cli.md")
     assert [flag for flag in flags(program, command, hidden=True) if f"`{flag}`" not in text] == []
 
 
-def test_the_page_on_the_command_line_names_no_command_that_does_not_exist() -> None:
+def test_the_cli_page_lists_exactly_the_existing_commands() -> None:
     found = set(re.findall(r"^### (\S+ \S+)$", page("docs/cli.md"), re.MULTILINE))
     assert found == {f"contextive-mcp {name}" for name in COMMANDS} | {f"duvet {name}" for name in DUVET_COMMANDS}
 
 
 def _problem_codes() -> set[str]:
-    """The codes that the trace engine gives to what is wrong or doubtful in a project."""
+    """Return the codes of problems and warnings that the trace package reports."""
     found: set[str] = set()
     for module in source_modules():
         for node in ast.walk(module.tree):
@@ -125,7 +125,7 @@ def test_every_problem_and_warning_of_a_project_is_documented() -> None:
 def _public_errors() -> dict[str, type[ContextiveError]]:
     found: dict[str, type[ContextiveError]] = {}
     for kind in all_error_types():
-        found.setdefault(kind.code, kind)  # a parent comes before the children that share its code
+        found.setdefault(kind.code, kind)  # a base class comes before subclasses with the same code
     return found
 
 
@@ -164,14 +164,14 @@ _NAMED_TEST = re.compile(r"`(tests/[\w/]+\.py)(?:::(\w+))?`")
 
 
 @pytest.mark.parametrize("name", ["SECURITY.md", "docs/security.md"])
-def test_every_test_that_a_promise_names_exists(name: str) -> None:
+def test_every_test_named_by_a_guarantee_exists(name: str) -> None:
     named = _NAMED_TEST.findall(page(name))
     assert named
     assert [path for path, _ in named if not (ROOT / path).is_file()] == []
     assert [f"{path}::{test}" for path, test in named if test and f"def {test}(" not in page(path)] == []
 
 
-def test_every_guarantee_of_the_security_page_names_what_shows_it() -> None:
+def test_every_guarantee_of_the_security_page_names_a_test() -> None:
     text = page("SECURITY.md").partition("## Guarantees")[2]
     rows = [line for line in text.splitlines() if line.startswith("| ")][1:]
     assert len(rows) > 20

@@ -1,4 +1,4 @@
-"""A package's `__init__` is its door: what stands in `__all__` is all that it offers."""
+"""The `__init__` of a package is its public interface: `__all__` lists exactly the names it exports."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _declared(module: Module) -> list[str] | None:
 
 
 def _bound(module: Module) -> set[str]:
-    """The public names that the top level of a module binds."""
+    """Return the public names defined at the top level of a module."""
     names: set[str] = set()
     for node in module.tree.body:
         match node:
@@ -41,25 +41,25 @@ def _bound(module: Module) -> set[str]:
 EXPORTING_PACKAGES = [m for m in source_modules() if m.path.name == "__init__.py" and _declared(m) is not None]
 
 
-def test_there_are_doors() -> None:
+def test_the_exporting_packages_are_found() -> None:
     assert {"contextive.config", "contextive.registry"} <= {package.name for package in EXPORTING_PACKAGES}
 
 
 @pytest.mark.parametrize("package", EXPORTING_PACKAGES, ids=lambda package: package.name)
-def test_a_door_offers_what_it_declares_and_nothing_else(package: Module) -> None:
+def test_a_package_exports_exactly_what_it_declares(package: Module) -> None:
     declared = _declared(package) or []
     assert len(declared) == len(set(declared))
     assert set(declared) == _bound(package)
 
 
 @pytest.mark.parametrize("package", EXPORTING_PACKAGES, ids=lambda package: package.name)
-def test_every_name_of_a_door_resolves(package: Module) -> None:
+def test_every_exported_name_resolves(package: Module) -> None:
     loaded = import_module(package.name)
     assert [name for name in _declared(package) or [] if not hasattr(loaded, name)] == []
 
 
 def _tool_names() -> list[str]:
-    """The names of all tools and operations. Those that are ordinary words, such as `search`, cannot be told from prose."""
+    """Return the names of all tools except ordinary words such as `search`, which also occur in prose."""
     from contextive.packs.knowledge.gateway_tools import gateway_pack
 
     packs = [*map(load_builtin, BUILTIN), gateway_pack]

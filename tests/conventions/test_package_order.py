@@ -1,4 +1,4 @@
-"""Data flows one way: a module imports only from its own room and from rooms that stand before it."""
+"""Data flows one way: a module imports only from its own package and from earlier packages."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ _IO_METHODS = frozenset({"read_text", "read_bytes", "write_text", "write_bytes",
 
 
 def package_of(module: str) -> str | None:
-    """The room of a dotted module name; None for the package itself and for `python -m contextive`."""
+    """Return the package of a dotted module name; None for `contextive` itself and for `python -m contextive`."""
     parts = module.split(".")
     return parts[1] if len(parts) > 1 and parts[1] != "__main__" else None
 
 
 def imports_of(module: Module) -> Iterator[tuple[int, str]]:
-    """Line and full name of everything of ours that a module imports, in whatever way.
+    """Yield line and full name of everything that a module imports from Contextive.
 
-    Imports for type checkers count: a type is a dependency of the reader, too. So do names that are imported from a string.
+    Imports for type checkers count, because a type is a dependency too. So do imports by name in a string.
     """
     package = module.name if module.path.name == "__init__.py" else module.name.rpartition(".")[0]
     for node in ast.walk(module.tree):
@@ -52,7 +52,7 @@ def imports_of(module: Module) -> Iterator[tuple[int, str]]:
 
 def _is_module(dotted: str) -> bool:
     parts = dotted.split(".")
-    # Two parts may be the name of a logger or of an entry-point group; three that lead to a file are an import.
+    # Two parts may be the name of a logger or an entry-point group; three parts that lead to a file are an import.
     return len(parts) > 2 and SOURCE.joinpath(*parts[1:]).with_suffix(".py").is_file()
 
 
@@ -71,7 +71,7 @@ def wrong_imports(module: Module) -> list[str]:
 
 
 def io_uses(module: Module) -> list[str]:
-    """Where a module reaches for files, sockets, processes or databases."""
+    """Return where a module uses files, sockets, processes or databases."""
     found = []
     for node in ast.walk(module.tree):
         match node:
@@ -89,20 +89,18 @@ def io_uses(module: Module) -> list[str]:
     return [f"{module}:{line} uses {what}" for line, what in found]
 
 
-def test_every_module_stands_in_a_known_room() -> None:
-    strangers = {package_of(module.name) for module in source_modules()} - {None, *PACKAGES}
-    assert not strangers, (
-        f"rooms that the order does not know; add them to PACKAGES and to docs/architecture.md: {strangers}"
-    )
+def test_every_module_is_in_a_known_package() -> None:
+    unknown = {package_of(module.name) for module in source_modules()} - {None, *PACKAGES}
+    assert not unknown, f"unknown packages; add them to PACKAGES and to docs/architecture.md: {unknown}"
 
 
 @pytest.mark.parametrize("module", source_modules(), ids=str)
-def test_a_module_imports_only_from_its_own_and_earlier_rooms(module: Module) -> None:
+def test_a_module_imports_only_from_its_own_and_earlier_packages(module: Module) -> None:
     assert wrong_imports(module) == []
 
 
 @pytest.mark.parametrize("package", PURE)
-def test_the_pure_rooms_do_no_input_or_output(package: str) -> None:
+def test_the_pure_packages_do_no_input_or_output(package: str) -> None:
     assert [line for m in source_modules() if package_of(m.name) == package for line in io_uses(m)] == []
 
 
@@ -137,21 +135,21 @@ def _sample(name: str, code: str) -> Module:
         "services.provide('contextive.server.host:Host', make)",
     ],
 )
-def test_an_import_against_the_flow_is_found(code: str) -> None:
+def test_an_import_of_a_later_package_is_found(code: str) -> None:
     assert wrong_imports(_sample("contextive.registry.sample", code))
 
 
 @pytest.mark.parametrize(
     "code", ["import os", "from pathlib import Path", "open('x')", "import sqlite3", "x.read_text(encoding='utf-8')"]
 )
-def test_input_in_a_pure_room_is_found(code: str) -> None:
+def test_input_in_a_pure_package_is_found(code: str) -> None:
     assert io_uses(_sample("contextive.trace.sample", code))
 
 
 @pytest.mark.parametrize(
     "code", ["from pathlib import PurePosixPath", "import re", "from contextive.errors import NotFound"]
 )
-def test_what_a_pure_room_needs_is_let_through(code: str) -> None:
+def test_allowed_imports_of_a_pure_package_pass(code: str) -> None:
     sample = _sample("contextive.trace.sample", code)
     assert not io_uses(sample)
     assert not wrong_imports(sample)

@@ -1,4 +1,4 @@
-"""What is released fits together: version, changelog, bounds and exact versions."""
+"""Version, changelog, version bounds and lock files of a release agree with each other."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CHANGELOG = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
 
 
 def locked() -> list[tuple[str, str, int]]:
-    """Name, version and number of hashes of every entry of the lock file. A package may have one for each Python."""
+    """Return name, version and number of hashes of every lock entry. A package may have an entry per Python version."""
     found: list[tuple[str, str, int]] = []
     for block in re.split(r"\n(?=\S)", LOCK):
         if match := re.match(r"([A-Za-z0-9._-]+)==([^\s;\\]+)", block):
@@ -33,7 +33,7 @@ def locked() -> list[tuple[str, str, int]]:
 
 
 def entries(lock: str) -> dict[str, str]:
-    """The entries of a lock file with their hashes, by name and version."""
+    """Return the entries of a lock file with their hashes, by name and version."""
     found = {}
     for block in re.split(r"\n(?=\S)", lock.strip()):
         if match := re.match(r"[A-Za-z0-9._-]+==[^\s;\\]+", block):
@@ -42,7 +42,7 @@ def entries(lock: str) -> dict[str, str]:
 
 
 def needed_here(package: str) -> set[str]:
-    """The package and everything that it needs on this machine, by canonical names."""
+    """Return the canonical names of a package and its dependencies on this machine."""
     found: set[str] = set()
     waiting: list[tuple[str, frozenset[str]]] = [(package, frozenset())]
     seen: set[tuple[str, frozenset[str]]] = set()
@@ -58,7 +58,7 @@ def needed_here(package: str) -> set[str]:
     return found
 
 
-def test_the_lock_file_for_run_time_is_the_part_of_the_other_that_is_needed() -> None:
+def test_the_runtime_lock_file_is_the_needed_part_of_the_full_one() -> None:
     everything, part = entries(LOCK), entries(RUNTIME_LOCK)
     assert part.items() <= everything.items()
     assert RUNTIME_LOCK.count("--hash=sha256:") >= len(part)
@@ -87,13 +87,13 @@ def test_every_locked_package_has_hashes() -> None:
     assert {name for name, _, hashes in packages if not hashes} == set()
 
 
-def test_every_line_of_the_lock_file_is_understood() -> None:
+def test_every_line_of_the_lock_file_is_parsed() -> None:
     starts = [line for line in LOCK.splitlines() if line and not line.startswith((" ", "#"))]
     assert len(starts) == len(locked())
 
 
 @pytest.mark.parametrize("requirement", bounds(), ids=str)
-def test_the_lock_file_keeps_the_bounds(requirement: Requirement) -> None:
+def test_the_lock_file_is_within_the_version_bounds(requirement: Requirement) -> None:
     versions = [version for name, version, _ in locked() if name == canonicalize_name(requirement.name)]
     assert versions
     assert all(requirement.specifier.contains(Version(version)) for version in versions)
@@ -113,14 +113,14 @@ def test_every_dependency_is_explained(name: str) -> None:
     assert f"| `{name}` |" in page
 
 
-def test_the_version_stands_in_one_place() -> None:
+def test_the_version_is_defined_in_one_place() -> None:
     assert PYPROJECT["project"]["dynamic"] == ["version"]
     assert PYPROJECT["tool"]["hatch"]["version"]["path"] == "src/contextive/__init__.py"
     assert Version(__version__)
 
 
-def test_the_changelog_knows_the_version() -> None:
-    """The newest release is this version, or the unreleased part says that it will be."""
+def test_the_changelog_has_the_version() -> None:
+    """The newest release is this version, or the unreleased section names it as the next release."""
     sections = re.findall(r"^## \[([^\]]+)\]", CHANGELOG, re.MULTILINE)
     assert sections[0] == "Unreleased"
     unreleased = CHANGELOG.partition("## [Unreleased]")[2].partition("\n## [")[0]

@@ -1,4 +1,4 @@
-"""Whether the time for a text grows with the text, or faster."""
+"""Measure whether processing time grows linearly with the length of a text."""
 
 from __future__ import annotations
 
@@ -13,31 +13,31 @@ from typing import Any
 
 SIZES = (16_384, 32_768, 65_536)
 LARGEST_RATIO = 2.6
-"""Twice the text may take this many times as long: 2 is linear, 4 is quadratic, and a busy machine is never exact."""
-JUDGED_SECONDS = 0.002
-"""Below that a clock says nothing."""
+"""How much longer twice the text may take: 2 is linear, 4 is quadratic, and measurements are noisy."""
+SHORTEST_SECONDS = 0.002
+"""Shorter measurements mean nothing."""
 _PROBES = ((256, 0.0), (1024, 0.0), (4096, 0.000_03), (16_384, 0.000_5))
-"""A quadratic run that is judged at the end cannot be quicker than this before."""
+"""Sizes, and the shortest time that a run can take there if it is quadratic and slow at the end."""
 _CLEAR_SECONDS = 0.02
-"""So long for one of the first sizes is judged at once: nobody has to wait for the larger ones."""
+"""If one of the first sizes takes this long, the result is clear without the larger ones."""
 _CLEAR_RATIO = 10.0
 _STEADY_RATIO = 4.4
-"""Four times the text in less than that: what grows by more than 2.6 at a later doubling grows by 4.6 here."""
+"""Four times the text may take this much longer: growth above 2.6 at a later doubling is above 4.6 here."""
 _LONG_SECONDS = 0.3
 _FIRST_SECONDS = 0.000_02
 _MOST_SECONDS = 5.0
 
 
-class _Late(BaseException):
-    """Raised by the clock: not an Exception, so that nothing catches it."""
+class _TimeUp(BaseException):
+    """Raised by the timer. It is not an Exception, so nothing catches it."""
 
 
 @contextlib.contextmanager
 def _limited(seconds: float) -> Iterator[None]:
-    """Ends what takes more than so many seconds of the processor. Even a regular expression is interrupted."""
+    """Stop the block after this much processor time. This interrupts regular expressions, too."""
 
     def late(_number: int, _frame: FrameType | None) -> None:
-        raise _Late
+        raise _TimeUp
 
     before = signal.signal(signal.SIGVTALRM, late)
     signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
@@ -49,11 +49,11 @@ def _limited(seconds: float) -> Iterator[None]:
 
 
 def why_not_linear(run: Callable[[str], object], text_of: Callable[[int], str], times: int = 3) -> str | None:
-    """None where twice the text takes about twice the time; else what was measured."""
+    """Return None if twice the text takes about twice the time, else the measurements."""
     try:
         with _limited(_MOST_SECONDS):
             return _measured(run, text_of, times)
-    except _Late:
+    except _TimeUp:
         return f"still busy after {_MOST_SECONDS} s"
 
 
@@ -73,26 +73,26 @@ def _measured(run: Callable[[str], object], text_of: Callable[[int], str], times
         if size == SIZES[0] and took < before * _STEADY_RATIO:
             return None
         before = took
-    said: str | None = None
-    for _ in range(3):  # the machine may have been busy: only what is too slow three times is too slow
-        said = _judge(run, text_of, times)
-        if said is None:
+    message: str | None = None
+    for _ in range(3):  # the machine may have been busy: only three slow measurements count
+        message = _judge(run, text_of, times)
+        if message is None:
             break
-    return said
+    return message
 
 
 def _judge(run: Callable[[str], object], text_of: Callable[[int], str], times: int) -> str | None:
     before = best(run, text_of(SIZES[0]), times)
     for smaller, size in pairwise(SIZES):
         took = best(run, text_of(size), times)
-        if before >= JUDGED_SECONDS and took > before * LARGEST_RATIO:
+        if before >= SHORTEST_SECONDS and took > before * LARGEST_RATIO:
             return f"{before:.4f} s for {smaller} characters, {took:.4f} s for {size}"
         before = took
     return None
 
 
 def best(run: Callable[[str], object], text: str, times: int) -> float:
-    """The shortest of some runs, in seconds of this thread. One that takes long is not repeated as often."""
+    """Return the shortest of several runs in seconds of thread time. A slow one is repeated less often."""
     shortest = 1e9
     gc_was_on = gc.isenabled()
     gc.disable()
@@ -110,7 +110,7 @@ def best(run: Callable[[str], object], text: str, times: int) -> float:
 
 
 def runner(pattern: Any, method: str) -> Callable[[str], object]:
-    """How a pattern is applied to a text by one of its methods."""
+    """Return a function that applies one method of a pattern to a text."""
     is_bytes = isinstance(pattern.pattern, bytes)
     apply: Callable[[Any], object]
     if method == "sub":

@@ -1,4 +1,4 @@
-"""The pages of the documentation, and the parts of them that can be tried out."""
+"""The pages of the documentation and their code blocks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """One fenced block: where it stands, its language, the rest of its first line, and its text."""
+    """One fenced block: its position, its language, the rest of its first line, and its text."""
 
     page: str
     line: int
@@ -26,14 +26,14 @@ class Block:
 
     @property
     def file(self) -> str | None:
-        """The name of the file that a reader is told to put this text into."""
+        """The name of the file that contains this text, if the block has one."""
         named = re.search(r"\bfile=(\S+)", self.info)
         return named[1] if named else None
 
 
 @cache
 def pages() -> tuple[Path, ...]:
-    """README and its neighbours, and everything below docs/."""
+    """Return the Markdown files of the root directory and of docs/."""
     return (*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md")))
 
 
@@ -61,22 +61,22 @@ def _blocks(page: Path) -> Iterator[Block]:
             fence = ""
         else:
             collected.append(line)
-    assert not fence, f"{name_of(page)}:{started} opens a block that never ends"
+    assert not fence, f"{name_of(page)}:{started} opens a block that is not closed"
 
 
 def prose(page: Path) -> str:
-    """The text without fenced blocks and code spans."""
+    """Return the text without fenced blocks and code spans."""
     text = re.sub(r"^(`{3,}).*?^\1\s*$", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
     return re.sub(r"`[^`\n]+`", "", text)
 
 
 def anchors(page: Path) -> set[str]:
-    """The addresses of a page's headings, as GitHub makes them."""
+    """Return the anchors of a page's headings, as GitHub generates them."""
     text = re.sub(r"^(`{3,}).*?^\1\s*$", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
     found: set[str] = set()
     for title in re.findall(r"^#{1,6} (.+)$", text, re.MULTILINE):
-        words = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", title).replace("`", "").strip().lower()
-        slug = re.sub(r"[^\w\- ]", "", words).replace(" ", "-")
+        heading = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", title).replace("`", "").strip().lower()
+        slug = re.sub(r"[^\w\- ]", "", heading).replace(" ", "-")
         number = 0
         while (address := f"{slug}-{number}" if number else slug) in found:
             number += 1

@@ -1,9 +1,9 @@
-"""Commands in the documentation work as they stand there.
+"""Commands in the documentation work as shown.
 
-In a `console` block every line `$ contextive-mcp …` or `$ duvet …` is run, all lines of a block one after the other in one new
-project, and must end with 0, or with what a comment `# exit 2` at its end says. A block that is marked `console files` runs in a
-project with the files that its page shows above it, each in a block marked `file=name`. In a `sh` block commands are only parsed:
-that is the place for those that run until they are stopped.
+In a `console` block every line `$ contextive-mcp …` or `$ duvet …` is run, one after the other in a new project. It must
+exit with 0, or with the code in a comment such as `# exit 2` at its end. A block marked `console files` runs in a
+project with the files that the page shows above it in blocks marked `file=name`. In a `sh` block commands are only
+parsed; use it for commands that run until they are stopped.
 """
 
 from __future__ import annotations
@@ -25,33 +25,33 @@ PROGRAMS = {
     "contextive-mcp": [sys.executable, "-m", "contextive"],
     "duvet": [sys.executable, "-c", "from contextive.cli import duvet_main; duvet_main()"],
 }
-OURS = re.compile(rf"^\$ (?P<command>(?:{'|'.join(PROGRAMS)})\b.*?)(?:\s+# exit (?P<code>\d+))?$")
+COMMAND_LINE = re.compile(rf"^\$ (?P<command>(?:{'|'.join(PROGRAMS)})\b.*?)(?:\s+# exit (?P<code>\d+))?$")
 
 
 def commands(block: Block) -> list[tuple[list[str], int]]:
-    """The words of each of our commands in a block, and the exit code that it shall have."""
+    """Return the arguments and the expected exit code of each Contextive command in a block."""
     found = []
     for line in block.text.splitlines():
-        if match := OURS.match(line):
+        if match := COMMAND_LINE.match(line):
             found.append((shlex.split(match["command"]), int(match["code"] or 0)))
     return found
 
 
 def shown_output(block: Block) -> list[str]:
-    """The lines of a block that are neither a command nor a comment, without those that stand for what was left out."""
+    """Return the output lines of a block: no commands, comments, empty lines or ellipses."""
     return [line for line in block.text.splitlines() if not line.startswith(("$ ", "#")) and line not in ("", "…")]
 
 
 def files_above(block: Block) -> dict[str, str]:
-    """The files that a reader has made by then, where the block says that it needs them; the newest text of each."""
+    """Return the files shown above a block, each with its last text, if the block is marked `files`."""
     if "files" not in block.info.split():
         return {}
     return {above.file: above.text for above in blocks_of(block.page) if above.file and above.line < block.line}
 
 
-def _run(words: list[str], home: Path) -> subprocess.CompletedProcess[str]:
+def _run(arguments: list[str], home: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [*PROGRAMS[words[0]], *words[1:]],
+        [*PROGRAMS[arguments[0]], *arguments[1:]],
         cwd=home / "project",
         env=clean_environment({"XDG_CONFIG_HOME": str(home / "user"), "PYTHONIOENCODING": "utf-8"}),
         stdin=subprocess.DEVNULL,
@@ -63,29 +63,29 @@ def _run(words: list[str], home: Path) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize("block", [block for block in blocks("console") if commands(block)], ids=str)
-def test_console_blocks_run_and_print_what_they_show(block: Block, tmp_path: Path) -> None:
+def test_console_blocks_run_and_print_the_output_shown(block: Block, tmp_path: Path) -> None:
     (tmp_path / "project").mkdir()
     for name, text in files_above(block).items():
         path = tmp_path / "project" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
     printed: list[str] = []
-    for words, expected in commands(block):
-        ended = _run(words, tmp_path)
-        assert ended.returncode == expected, f"{shlex.join(words)}\n{ended.stdout}{ended.stderr}"
+    for arguments, expected in commands(block):
+        ended = _run(arguments, tmp_path)
+        assert ended.returncode == expected, f"{shlex.join(arguments)}\n{ended.stdout}{ended.stderr}"
         printed += [line.rstrip() for line in (ended.stdout + ended.stderr).splitlines()]
     assert [line for line in shown_output(block) if line not in printed] == []
 
 
-def test_only_blocks_with_commands_of_ours_show_output() -> None:
+def test_only_blocks_with_contextive_commands_show_output() -> None:
     assert [str(block) for block in blocks("console") if shown_output(block) and not commands(block)] == []
 
 
 @pytest.mark.parametrize("block", blocks("sh"), ids=str)
-def test_commands_that_are_not_run_can_be_understood(block: Block) -> None:
+def test_commands_that_are_not_run_can_be_parsed(block: Block) -> None:
     for line in block.text.splitlines():
-        words = shlex.split(line, comments=True)
-        while words and re.match(r"[A-Z_]+=", words[0]):
-            words.pop(0)
-        if words and words[0] in PROGRAMS:
-            parse(build_parser(words[0]), words[1:])
+        arguments = shlex.split(line, comments=True)
+        while arguments and re.match(r"[A-Z_]+=", arguments[0]):
+            arguments.pop(0)
+        if arguments and arguments[0] in PROGRAMS:
+            parse(build_parser(arguments[0]), arguments[1:])

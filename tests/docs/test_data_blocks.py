@@ -1,4 +1,4 @@
-"""JSON, YAML and TOML in the documentation can be read."""
+"""JSON, YAML and TOML blocks in the documentation can be parsed."""
 
 from __future__ import annotations
 
@@ -26,5 +26,5 @@ def test_toml_blocks_parse(block: Block) -> None:
     tomllib.loads(block.text)
 
 
-def test_every_block_says_what_it_is() -> None:
-    assert [str(block) for block in blocks("")] == [], "use text where there is no language"
+def test_every_block_has_a_language() -> None:
+    assert [str(block) for block in blocks("")] == [], "use `text` if there is no language"

@@ -1,4 +1,4 @@
-"""Links inside the documentation lead somewhere."""
+"""Links, file names and test names in the documentation are valid."""
 
 from __future__ import annotations
 

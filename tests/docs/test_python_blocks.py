@@ -1,4 +1,4 @@
-"""Python in the documentation runs: blocks marked `run` as they are, and the plugin of docs/packs.md as a real package."""
+"""Python in the documentation works: blocks marked `run` run, and the plugin of docs/packs.md is a real package."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_there_are_python_blocks_that_run() -> None:
 
 @pytest.fixture
 def plugin(tmp_path: Path) -> Path:
-    """The package of docs/packs.md, laid out as an installer would leave it."""
+    """The package of docs/packs.md, laid out as an installer would do it."""
     site = tmp_path / "site"
     site.mkdir()
     files = {block.file: block.text for block in blocks_of("docs/packs.md") if block.file}
@@ -86,7 +86,7 @@ def _contextive(plugin: Path, *arguments: str, trusted: bool = True) -> subproce
     )
 
 
-def test_the_plugin_of_the_page_on_packs_is_offered(plugin: Path) -> None:
+def test_the_plugin_of_the_packs_page_is_loaded(plugin: Path) -> None:
     checked = _contextive(plugin, "check", "--json")
     assert checked.returncode == 0, checked.stderr
     report = json.loads(checked.stdout)
@@ -94,7 +94,7 @@ def test_the_plugin_of_the_page_on_packs_is_offered(plugin: Path) -> None:
     assert "glossary_define" in report["tools"]
 
 
-def test_the_plugin_of_the_page_on_packs_answers(plugin: Path) -> None:
+def test_the_plugin_of_the_packs_page_answers(plugin: Path) -> None:
     answer = subprocess.run(
         [
             sys.executable,
@@ -119,7 +119,7 @@ def test_the_plugin_of_the_page_on_packs_answers(plugin: Path) -> None:
     assert json.loads(answer.stdout) == {"term": "pack", "meaning": "A set of tools, resources and prompts."}
 
 
-def test_the_plugin_of_the_page_on_packs_is_not_loaded_from_a_file_that_nobody_trusts(plugin: Path) -> None:
+def test_the_plugin_of_the_packs_page_is_not_loaded_by_an_untrusted_file(plugin: Path) -> None:
     checked = _contextive(plugin, "check", "--json", trusted=False)
     assert checked.returncode == 0, checked.stderr
     report = json.loads(checked.stdout)

@@ -1,4 +1,4 @@
-"""The commands, the picture, the clients and the profiles in the documentation are those of the program."""
+"""The commands, the picture, the clients and the profiles in the documentation match the program."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ def test_the_install_page_has_the_entry_of_each_client(snippet: ClientSnippet) -
     assert block[1] == snippet.text
 
 
-def test_the_table_of_profiles_is_that_of_the_code() -> None:
+def test_the_table_of_profiles_matches_the_code() -> None:
     text = page("docs/protocol.md").partition("## Profiles\n")[2].partition("\n## ")[0]
     rows = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("| `")]
     found = [(row[0], row[1], row[3].removesuffix(", and plugins")) for row in rows]
-    assert found == [(f"`{one.name}`", f"`{one.server_name}`", ", ".join(one.packs)) for one in PROFILES.values()]
+    assert found == [(f"`{p.name}`", f"`{p.server_name}`", ", ".join(p.packs)) for p in PROFILES.values()]
 
 
 def test_the_readme_starts_with_the_demo_and_the_tests() -> None:
@@ -39,7 +39,7 @@ def test_the_readme_starts_with_the_demo_and_the_tests() -> None:
     assert re.findall(r"^\$ (\S+ \S+)", first.text, re.MULTILINE) == ["make demo", "make test"]
 
 
-def test_the_picture_shows_what_the_demo_prints() -> None:
+def test_the_picture_shows_the_output_of_the_demo() -> None:
     script = runpy.run_path(str(ROOT / "tools" / "demo_picture.py"))
     drawn = [element.text for element in ET.parse(ROOT / "docs" / "demo.svg").iter("{http://www.w3.org/2000/svg}text")]
     printed = [line for line in script["shown_lines"](script["demo_output"]()) if line]

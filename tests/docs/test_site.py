@@ -1,4 +1,4 @@
-"""The documentation as a site."""
+"""The documentation site is built without warnings and is complete."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return target
 
 
-def test_the_site_is_built_without_a_warning_and_holds_every_page(site: Path) -> None:
+def test_the_site_is_built_without_warnings_and_contains_every_page(site: Path) -> None:
     pages = {path.relative_to(ROOT / "docs").with_suffix("") for path in (ROOT / "docs").rglob("*.md")}
-    made = {path.relative_to(site).with_suffix("") for path in site.rglob("*.html")}
-    lost = {page for page in pages if page not in made and page.with_name("index") not in made}
+    built = {path.relative_to(site).with_suffix("") for path in site.rglob("*.html")}
+    lost = {page for page in pages if page not in built and page.with_name("index") not in built}
     assert lost == set()
 
 
-def test_the_site_loads_nothing_from_elsewhere(site: Path) -> None:
+def test_the_site_loads_nothing_from_other_hosts(site: Path) -> None:
     loaded = re.compile(
         r'<(?:script|img|iframe)\b[^>]*\bsrc="(?:https?:)?//|<link\b[^>]*stylesheet[^>]*href="(?:https?:)?//'
     )
@@ -51,12 +51,12 @@ def test_files_of_examples_are_shown_with_their_names(site: Path) -> None:
     assert "file=docs" not in tutorial
 
 
-def test_the_page_of_tools_is_the_one_that_the_declarations_make() -> None:
-    made = runpy.run_path(str(ROOT / "tools" / "tools_page.py"))["page"]()
-    assert (ROOT / "docs" / "tools.md").read_text(encoding="utf-8") == made, "run `make schema`"
+def test_the_tools_page_is_generated_from_the_declarations() -> None:
+    generated = runpy.run_path(str(ROOT / "tools" / "tools_page.py"))["page"]()
+    assert (ROOT / "docs" / "tools.md").read_text(encoding="utf-8") == generated, "run `make schema`"
 
 
-def test_the_settings_that_lessons_and_how_tos_name_exist() -> None:
+def test_the_settings_named_in_tutorial_and_how_tos_exist() -> None:
     known = {setting.key for setting in list_settings()}
     sections = "|".join(sorted({key.split(".")[0] for key in known}))
     pages = [ROOT / "docs" / "tutorial.md", *(ROOT / "docs" / "how-to").glob("*.md")]

@@ -1,4 +1,4 @@
-"""The tables of the guide to tracing are those of the code."""
+"""The tables of the tracing guide match the code."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ PAGE = (ROOT / "docs" / "trace.md").read_text(encoding="utf-8")
 
 
 def rows(heading: str) -> list[list[str]]:
-    """The cells of the tables below a heading, heads included."""
+    """Return the cells of the tables below a heading, with their header rows."""
     text = re.search(rf"^#+ {re.escape(heading)}\n(.*?)(?=^##|\Z)", PAGE, re.MULTILINE | re.DOTALL)
     assert text is not None
     return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in text[1].splitlines() if line[:1] == "|"]
 
 
-def test_the_words_for_a_status() -> None:
+def test_the_statuses_match_the_code() -> None:
     found = {row[0]: (row[2], row[3].rstrip(" |")) for row in rows("Statuses") if row[0].startswith("`")}
     assert found == {f"`{status.value}`": (SIMPLE_STATUS[status], PRIORITY_STATUS[status]) for status in Status}
 
 
-def test_the_endings_that_are_read_without_a_configuration() -> None:
+def test_the_default_file_endings_match_the_code() -> None:
     found = {
         ending: re.findall(r"`(\S+)` and `(\S+)`", row[1])
         for row in rows("Without a configuration")[2:]
@@ -35,13 +35,13 @@ def test_the_endings_that_are_read_without_a_configuration() -> None:
     assert found == {ending: [(s.meta, s.content) for s in styles] for ending, styles in STYLES_BY_ENDING.items()}
 
 
-def test_the_places_where_specifications_are_looked_for() -> None:
+def test_the_default_specification_patterns_match_the_code() -> None:
     text = PAGE.partition("### Without a configuration")[2].partition("\n## ")[0]
     assert tuple(re.findall(r"`([^`]+\.(?:md|txt))`", text)) == SPECIFICATION_PATTERNS
 
 
-def test_the_comment_styles_that_init_writes() -> None:
-    shown = {
+def test_the_comment_styles_of_init_are_documented() -> None:
+    documented = {
         f'comment-style = {{ meta = "{m}", content = "{c}" }}' for m, c in re.findall(r"\| `(\S+)` \| `(\S+)` \|", PAGE)
     }
-    assert {style for _, style, _ in LANGUAGES.values() if style} <= shown
+    assert {style for _, style, _ in LANGUAGES.values() if style} <= documented

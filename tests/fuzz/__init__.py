@@ -1,1 +1,1 @@
-"""Every parser and both doors against inputs that nobody meant: kept seeds, mutations of them, and bombs."""
+"""Fuzz tests of every parser and both transports: seeds from the corpus, mutations of them, and large inputs."""

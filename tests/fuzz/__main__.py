@@ -1,4 +1,4 @@
-"""Fuzz for as long as FUZZ_SECONDS says, from another random number each time; what breaks a law is kept in the corpus."""
+"""Fuzz for FUZZ_SECONDS with a new random seed each time; inputs that break an invariant are added to the corpus."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ def main() -> int:
                 check(TARGETS[name], data)
             except InvariantBroken as fault:
                 broken += 1
-                kept = FOLDER / name / f"broke-{hashlib.sha256(data).hexdigest()[:12]}"
-                kept.write_bytes(data)
-                print(f"{fault}\nkept in {kept.relative_to(FOLDER.parent)}", flush=True)
+                path = FOLDER / name / f"broke-{hashlib.sha256(data).hexdigest()[:12]}"
+                path.write_bytes(data)
+                print(f"{fault}\nsaved to {path.relative_to(FOLDER.parent)}", flush=True)
                 break
         print(f"{name:24} {tried} inputs", flush=True)
     return 1 if broken else 0

@@ -1,4 +1,4 @@
-"""Inputs that grow: a beginning, what is repeated until the input is large, and an end."""
+"""Large and deeply nested inputs: a beginning, a unit that is repeated, and an end."""
 
 from __future__ import annotations
 
@@ -96,8 +96,8 @@ _BYTES: Mapping[str, int] = {
     **{f"code-{suffix}": 20_000 for suffix in CODE},
     **dict.fromkeys(("front-matter", "config-yaml", "recipe"), 5_000),
 }
-"""Grammars are other people's code: in the product each has a process of its own, and a limit of seconds a file. YAML is
-read by Python alone, slowly and evenly."""
+"""Smaller sizes for slow parsers. Grammars are third-party code; in the product they run in separate processes with a
+time limit per file. The YAML parser is pure Python: slow, but linear."""
 
 
 _NESTS: Mapping[str, tuple[Bomb, ...]] = {
@@ -119,11 +119,11 @@ _CLOSED: Mapping[str, bytes] = {
     "json-rpc-line": b"}",
 }  # fmt: skip
 _DEPTHS = (60, 70, 150, 240, 330, 480, 900, 990, 3000)
-"""About every limit that a reader of its own, a recursive function or the language may have."""
+"""Depths around the limits of our parsers, of recursive functions and of Python."""
 
 
 def bombs_of(name: str, size: int = 30_000) -> Iterator[bytes]:
-    """Every bomb for a parser: long ones, then deep ones that end as they should."""
+    """Yield the bombs for a parser: long ones, then deeply nested ones that are closed properly."""
     for begin, unit, end in _BOMBS[name]:
         yield begin + unit * (_BYTES.get(name, size) // len(unit)) + end
     for begin, opening, closing in _NESTS.get(name, ()):

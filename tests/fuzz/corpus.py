@@ -1,4 +1,4 @@
-"""The inputs that are kept: some of every kind, and every one that once broke a law."""
+"""The corpus: typical inputs of every parser, and every input that once broke an invariant."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ FOLDER = Path(__file__).parent / "corpus"
 
 @cache
 def seeds_of(name: str) -> tuple[bytes, ...]:
-    """The kept inputs of one parser, in the order of their names."""
+    """Return the inputs of one parser, sorted by file name."""
     found = tuple(path.read_bytes() for path in sorted((FOLDER / name).iterdir()))
-    assert found, f"no inputs are kept for {name}"
+    assert found, f"the corpus has no inputs for {name}"
     return found

@@ -1,4 +1,4 @@
-"""What holds for every parser and every input: its own errors only, a bounded time, a bounded output."""
+"""The invariants of every parser for every input: declared errors only, bounded time, bounded output."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from .targets import Target
 
 SMALL_BYTES = 4096
 SMALL_SECONDS = 1.0
-"""Processor time, not time by the clock: the machine may be busy with something else."""
+"""Processor time, because the machine may be busy with something else."""
 LARGE_SECONDS = 2.0
 _SPARE = 20_000
 
 
 class InvariantBroken(AssertionError):
-    """A law does not hold for an input."""
+    """An input breaks an invariant."""
 
 
-class _Late(BaseException):
-    """Not an Exception, so that no parser can catch it."""
+class _TimeUp(BaseException):
+    """It is not an Exception, so no parser can catch it."""
 
 
 def check(target: Target, data: bytes, seconds: float = SMALL_SECONDS) -> None:
-    """Give one input to a parser; raises `InvariantBroken` where a law does not hold."""
+    """Run a parser on one input and raise `InvariantBroken` if it breaks an invariant."""
     started = time.process_time()
     try:
         with _processor_time(seconds * 2):
@@ -40,14 +40,14 @@ def check(target: Target, data: bytes, seconds: float = SMALL_SECONDS) -> None:
     except target.errors as refusal:
         if len(str(refusal)) > 20_000:
             raise InvariantBroken(f"{target.name} refuses with {len(str(refusal))} characters") from None
-    except _Late:
+    except _TimeUp:
         raise InvariantBroken(f"{target.name} is still busy after {seconds * 2} s with {data[:200]!r}") from None
     except Exception as fault:
         raise InvariantBroken(f"{target.name} raises {type(fault).__name__}: {fault} for {data[:2000]!r}") from fault
     else:
         if weight > bound:
             raise InvariantBroken(
-                f"{target.name} makes more than {bound} characters of {len(data)} bytes: {data[:200]!r}"
+                f"{target.name} returns more than {bound} characters for {len(data)} bytes: {data[:200]!r}"
             )
     took = time.process_time() - started
     if took > seconds:
@@ -57,7 +57,7 @@ def check(target: Target, data: bytes, seconds: float = SMALL_SECONDS) -> None:
 @contextlib.contextmanager
 def _processor_time(seconds: float) -> Iterator[None]:
     def late(_number: int, _frame: FrameType | None) -> None:
-        raise _Late
+        raise _TimeUp
 
     before = signal.signal(signal.SIGVTALRM, late)
     signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
@@ -69,7 +69,7 @@ def _processor_time(seconds: float) -> Iterator[None]:
 
 
 def weigh(value: Any, bound: int) -> int:
-    """How many characters a value would come to if all of it were written out; stops behind the bound."""
+    """Return how many characters a value has if it is written out; stop counting beyond the bound."""
     total, waiting = 0, [value]
     while waiting and total <= bound:
         found = waiting.pop()

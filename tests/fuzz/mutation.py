@@ -1,4 +1,4 @@
-"""New inputs out of kept ones. The same random numbers give the same inputs."""
+"""Mutations of inputs. The same random seed gives the same mutations."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _SCRAPS = (
 
 
 def mutated(source: random.Random, seeds: Sequence[bytes]) -> bytes:
-    """One seed, changed one to eight times."""
+    """Return one of the seeds, mutated one to eight times."""
     data = bytearray(source.choice(seeds)[:SMALL_BYTES])
     for _ in range(source.choice((1, 1, 2, 3, 5, 8))):
         source.choice(_CHANGES)(source, data, seeds)
     return bytes(data[:SMALL_BYTES])
 
 
-def _place(source: random.Random, data: bytearray) -> int:
+def _position(source: random.Random, data: bytearray) -> int:
     return source.randint(0, len(data))
 
 
@@ -41,7 +41,7 @@ def _flip(source: random.Random, data: bytearray, seeds: Sequence[bytes]) -> Non
 
 
 def _insert(source: random.Random, data: bytearray, seeds: Sequence[bytes]) -> None:
-    at = _place(source, data)
+    at = _position(source, data)
     data[at:at] = source.choice(_SCRAPS)
 
 
@@ -56,7 +56,7 @@ def _cut(source: random.Random, data: bytearray, seeds: Sequence[bytes]) -> None
 
 
 def _truncate(source: random.Random, data: bytearray, seeds: Sequence[bytes]) -> None:
-    del data[_place(source, data) :]
+    del data[_position(source, data) :]
 
 
 def _repeat(source: random.Random, data: bytearray, seeds: Sequence[bytes]) -> None:
@@ -68,7 +68,7 @@ def _repeat(source: random.Random, data: bytearray, seeds: Sequence[bytes]) -> N
 def _splice(source: random.Random, data: bytearray, seeds: Sequence[bytes]) -> None:
     other = source.choice(seeds)
     start, end = _span(source, other)
-    at = _place(source, data)
+    at = _position(source, data)
     data[at:at] = other[start:end]
 
 

@@ -1,4 +1,4 @@
-"""The parsers: how bytes reach each, and with which errors it may refuse them."""
+"""The parsers: how each is called with bytes, and which errors it may raise."""
 
 from __future__ import annotations
 
@@ -68,18 +68,18 @@ class Target:
     name: str
     run: Callable[[bytes], object]
     errors: tuple[type[Exception], ...] = (ContextiveError,)
-    """What it may raise; anything else is a fault of ours."""
+    """The errors that it may raise; anything else is a bug."""
     growth: int = 60
-    """How many characters of output a byte of input may bring."""
+    """How many characters of output are allowed per byte of input."""
 
 
 def _file_text(data: bytes) -> str:
-    """As a file reaches a parser: what is no UTF-8 was refused or replaced before."""
+    """Decode as for a file: invalid UTF-8 was refused or replaced before."""
     return data.decode("utf-8", "replace").removeprefix("\ufeff")
 
 
 def _any_text(data: bytes) -> str:
-    """As an argument may reach a function: lone surrogates as well."""
+    """Decode as for an argument, which may contain lone surrogates."""
     return data.decode("utf-8", "surrogateescape")
 
 
@@ -192,9 +192,9 @@ _NODE = Node("Symbol", "src/a.py::f", {"kind": "function", "line": 3, "tags": ["
 
 
 def _graph_query(data: bytes) -> object:
-    """Past the JSON: what a caller's arguments may be is checked by the model, as the dispatcher does it."""
-    asked = QueryInput.model_validate_json(data, strict=True)
-    conditions = [*asked.start.where, *(each for step in asked.steps for each in step.where)]
+    """Validate the arguments with the model, as the dispatcher does, and evaluate the conditions."""
+    query = QueryInput.model_validate_json(data, strict=True)
+    conditions = [*query.start.where, *(each for step in query.steps for each in step.where)]
     return [PropertyCondition(each.property, each.op, each.value).holds(_NODE) for each in conditions]
 
 
@@ -207,15 +207,15 @@ def _filters(data: bytes) -> object:
 
 
 @cache
-def _words_index() -> FtsEngine:
+def _lexical_index() -> FtsEngine:
     return FtsEngine(None, create=True)
 
 
 def _query(data: bytes) -> object:
-    """The words of a query, and the query that the full-text index is asked with."""
+    """Split a query into words and run it against the full-text index."""
     text = _any_text(data)
     terms, whole = query_terms(text), query_identifiers(text)
-    found = _words_index().search(LexicalQuery(terms[:200], whole[:200]), 5, None)
+    found = _lexical_index().search(LexicalQuery(terms[:200], whole[:200]), 5, None)
     return [tokenise(text), terms, whole, unstemmed_words(text), found]
 
 
@@ -228,7 +228,7 @@ def _chunks(path: str) -> Callable[[bytes], object]:
 
 
 def _archive(data: bytes) -> object:
-    """The tar is what is mutated: a wrong gzip around it is found out by its own sum."""
+    """Mutate the tar archive inside: gzip would detect any change by its checksum."""
     with tempfile.NamedTemporaryFile(suffix=".tar.gz") as file:
         file.write(gzip.compress(data, 1, mtime=0))
         file.flush()

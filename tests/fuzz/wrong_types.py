@@ -1,4 +1,4 @@
-"""Kept documents with one value after another replaced by a value of another kind."""
+"""Documents of the corpus with one value replaced by a value of another type."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _ODD: tuple[Any, ...] = (
     {"x": 1},
     {"": [{"x": {}}]},
 )
-"""One value of every kind, and collections of them: what may not be a key of a mapping among them."""
+"""A value of every type, and collections of them, including values that cannot be keys of a mapping."""
 
 TARGETS = (
     "duvet-config", "requirement-toml", "config-json", "config-yaml", "config-toml",
@@ -35,13 +35,13 @@ TARGETS = (
 
 
 def retyped(name: str) -> Iterator[bytes]:
-    """Every kept document of a parser, with each of its values replaced by each of the odd ones, and each key left out."""
+    """Yield every document of a parser with each value replaced by each odd value, and with each key removed."""
     for path in sorted((FOLDER / name).iterdir()):
         read, write = _FORMS[path.suffix]
         try:
             document = read(path.read_text("utf-8"))
         except (ValueError, yaml.YAMLError):
-            continue  # kept because it is broken
+            continue  # in the corpus because it cannot be parsed
         for other in _others(document):
             yield write(other).encode()
 
@@ -50,13 +50,13 @@ def _others(value: Any) -> Iterator[Any]:
     yield from _ODD
     match value:
         case dict():
-            for key, held in value.items():
+            for key, item in value.items():
                 rest = {name: each for name, each in value.items() if name != key}
                 yield rest
-                yield from ({**rest, key: other} for other in _others(held))
+                yield from ({**rest, key: other} for other in _others(item))
         case list():
-            for place, held in enumerate(value):
-                yield from ([*value[:place], other, *value[place + 1 :]] for other in _others(held))
+            for index, item in enumerate(value):
+                yield from ([*value[:index], other, *value[index + 1 :]] for other in _others(item))
 
 
 def _json(value: Any) -> str:
@@ -66,17 +66,17 @@ def _json(value: Any) -> str:
 def _toml(value: Any) -> str:
     if not isinstance(value, dict):
         return _toml_value(value)
-    return "".join(f"{json.dumps(str(key))} = {_toml_value(held)}\n" for key, held in value.items())
+    return "".join(f"{json.dumps(str(key))} = {_toml_value(item)}\n" for key, item in value.items())
 
 
 def _toml_value(value: Any) -> str:
     match value:
         case dict():
-            return "{" + ", ".join(f"{json.dumps(str(key))} = {_toml_value(held)}" for key, held in value.items()) + "}"
+            return "{" + ", ".join(f"{json.dumps(str(key))} = {_toml_value(item)}" for key, item in value.items()) + "}"
         case list():
             return "[" + ", ".join(map(_toml_value, value)) + "]"
         case None:
-            return "1979-05-27"  # TOML knows no null, but days
+            return "1979-05-27"  # TOML has no null, but it has dates
         case _:
             return _json(value)
 

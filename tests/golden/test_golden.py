@@ -1,6 +1,6 @@
-"""What clients see, word for word, one file a face: a change here is a change of the public interface.
+"""Snapshots of what clients see, one set of files per profile. A change here is a change of the public interface.
 
-`make golden` writes the files anew; read the difference before you keep it.
+`make golden` rewrites the files; read the diff before you commit.
 """
 
 from __future__ import annotations
@@ -28,23 +28,23 @@ from .tokens import estimate_json_tokens, estimate_tokens
 
 SNAPSHOTS = Path(__file__).parent / "snapshots"
 BUDGET = {Scope.READER: 7_500, Scope.MAINTAINER: 12_500}
-"""Estimated tokens that the whole default tool list may cost a client that loads all of it. Most callers are readers."""
+"""The most estimated tokens of the default tool list. Most callers are readers."""
 
 
 @pytest.fixture(scope="module")
 def host(tmp_path_factory: pytest.TempPathFactory) -> Host:
-    """A server with the embedded defaults and nothing of this machine's environment."""
+    """A server with the default configuration, independent of this machine's environment."""
     project = tmp_path_factory.mktemp("project")
     return Host(load_config(ConfigRequest(project=project, builtin_packs=frozenset(BUILTIN))), mode="in-process")
 
 
 def compare(name: str, text: str) -> None:
-    """The text is what the snapshot holds; with CONTEXTIVE_GOLDEN=write it becomes so."""
+    """Compare a text with its snapshot; with CONTEXTIVE_GOLDEN=write, write the snapshot instead."""
     path = SNAPSHOTS / name
     if os.environ.get("CONTEXTIVE_GOLDEN") == "write":
         path.write_text(text, encoding="utf-8", newline="\n")
-    kept = path.read_text(encoding="utf-8") if path.exists() else ""
-    assert text == kept, f"{name} changed; if that is meant, run `make golden` and read the difference"
+    expected = path.read_text(encoding="utf-8") if path.exists() else ""
+    assert text == expected, f"{name} changed; if this is intended, run `make golden` and read the diff"
 
 
 def as_json(value: Any) -> str:
@@ -52,7 +52,7 @@ def as_json(value: Any) -> str:
 
 
 def wire_form(tool: Tool) -> dict[str, Any]:
-    """A tool as `tools/list` sends it."""
+    """Return a tool as `tools/list` sends it."""
     return tool_to_wire(tool).model_dump(mode="json", by_alias=True, exclude_none=True)
 
 
@@ -66,7 +66,7 @@ def tool_list(host: Host, profile: str, scope: Scope) -> list[dict[str, Any]]:
 ##% The tool `km-search` MUST take `query`, and optionally `limit`, `include_graph`, `filters` and `sort_by_vector`.
 @pytest.mark.parametrize("profile", PROFILES)
 def test_the_tools_of_a_profile(host: Host, profile: str) -> None:
-    """Everything that a maintainer is offered; `scope` says what a reader sees of it."""
+    """All tools of a maintainer; `scope` tells which of them a reader gets."""
     tools = host.surface(PROFILES[profile], Scope.MAINTAINER).tools.values()
     wires = {tool.name: wire_form(tool) for tool in tools}
     snapshot = {
@@ -88,7 +88,7 @@ def test_the_tools_of_a_profile(host: Host, profile: str) -> None:
 ##% The instructions MUST say which tools are available and when to use them.
 @pytest.mark.parametrize("profile", PROFILES)
 def test_the_instructions_of_a_profile(host: Host, profile: str) -> None:
-    """The text for each scope; where both are the same, it stands once."""
+    """The text for each scope, or one text if both are equal."""
     texts = {
         scope.value: write_instructions(PROFILES[profile], host.surface(PROFILES[profile], scope)) for scope in Scope
     }
@@ -103,7 +103,7 @@ def test_the_instructions_of_a_profile(host: Host, profile: str) -> None:
 
 
 def _description(host: Host, profile: str) -> dict[str, Any]:
-    """The description without what the two other snapshots hold, so that one change shows once."""
+    """Return the description without the parts in the other two snapshots, so that a change appears only once."""
     description = describe_server(host, PROFILES[profile], Scope.READER)
     description["tools"] = [tool["name"] for tool in description["tools"]]
     del description["instructions"]
@@ -119,7 +119,7 @@ def test_the_description_of_every_profile(host: Host) -> None:
     compare("describe.json", as_json({profile: _description(host, profile) for profile in PROFILES}))
 
 
-def test_the_command_describe_prints_what_the_snapshots_hold(host: Host, tmp_path: Path) -> None:
+def test_the_describe_command_prints_the_description_of_the_snapshot(host: Host, tmp_path: Path) -> None:
     printed = subprocess.run(
         [sys.executable, "-m", "contextive", "describe"],
         cwd=tmp_path,
@@ -132,7 +132,7 @@ def test_the_command_describe_prints_what_the_snapshots_hold(host: Host, tmp_pat
 
 
 @pytest.mark.parametrize("scope", Scope)
-def test_the_default_tool_list_stays_in_its_budget(host: Host, scope: Scope) -> None:
+def test_the_default_tool_list_is_within_its_budget(host: Host, scope: Scope) -> None:
     assert estimate_json_tokens(tool_list(host, "contextive", scope)) <= BUDGET[scope]
 
 

@@ -1,8 +1,8 @@
-"""An estimate of what a text costs a model, the same on every machine.
+"""Estimate the number of tokens of a text, the same on every machine.
 
-A word counts one for every eight letters that it begins, a number one for every three digits, and punctuation one for every
-three characters in a row. Real tokenisers differ from one another by more than this differs from them, and none of them is a
-dependency that a test should have. Compare figures of this estimator with each other only.
+A word counts one token per eight letters, a number one per three digits, and punctuation one per three characters in a
+row, each rounded up. Real tokenisers differ more from one another than from this estimate, and tests should not depend
+on one. Compare the figures only with each other.
 """
 
 from __future__ import annotations
@@ -19,5 +19,5 @@ def estimate_tokens(text: str) -> int:
 
 
 def estimate_json_tokens(value: Any) -> int:
-    """The estimate for a value in the compact form in which it travels."""
+    """Return the estimate for a value as compact JSON, as it is sent."""
     return estimate_tokens(json.dumps(value, ensure_ascii=False, separators=(",", ":")))

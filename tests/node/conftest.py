@@ -1,4 +1,4 @@
-"""The Node toolchain, or one clear reason why these tests are skipped."""
+"""The Node toolchain; tests are skipped with a reason if it is not available."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def toolchain() -> Toolchain:
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where a client finds the product: a command to start, or a URL."""
+    """How a client reaches the product: a command to start, or a URL."""
 
     command: tuple[str, ...] = ()
     url: str = ""
@@ -42,7 +42,7 @@ class Address:
 
 @contextlib.contextmanager
 def product(transport: Transport, project: Path, profile: str = "contextive") -> Iterator[Address]:
-    """The real product for one project. Over stdio the client starts it itself; over HTTP it runs with the block."""
+    """Yield the address of the product. Over stdio the client starts it; over HTTP it runs during the block."""
     serve = [sys.executable, "-m", "contextive", "serve", "--project", str(project)]
     if transport == "stdio":
         yield Address(command=(*serve, "--stdio", "--profile", profile))

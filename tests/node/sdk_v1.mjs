@@ -7,11 +7,11 @@ import {
   ResourceUpdatedNotificationSchema,
   ToolListChangedNotificationSchema,
 } from "@modelcontextprotocol/sdk/types.js";
-import { CHANGES, Ear, walk, wish } from "./walk.mjs";
+import { CHANGES, NotificationLog, exercise, options } from "./exercise.mjs";
 
-const [command, ...args] = wish.command ?? [];
-const transport = wish.url
-  ? new StreamableHTTPClientTransport(new URL(wish.url))
+const [command, ...args] = options.command ?? [];
+const transport = options.url
+  ? new StreamableHTTPClientTransport(new URL(options.url))
   : new StdioClientTransport({ command, args, stderr: "inherit" });
 let version;
 const forward = transport.setProtocolVersion?.bind(transport);
@@ -21,15 +21,15 @@ transport.setProtocolVersion = (negotiated) => {
 };
 
 const client = new Client({ name: "sdk-v1", version: "1.0.0" });
-const ear = new Ear(CHANGES);
+const log = new NotificationLog(CHANGES);
 for (const schema of [
   ToolListChangedNotificationSchema,
   ResourceListChangedNotificationSchema,
   ResourceUpdatedNotificationSchema,
 ]) {
-  client.setNotificationHandler(schema, (notification) => ear.hear(notification));
+  client.setNotificationHandler(schema, (notification) => log.add(notification));
 }
 await client.connect(transport);
-const report = await walk(client, ear, { version, subscribe: (uri) => client.subscribeResource({ uri }) });
+const report = await exercise(client, log, { version, subscribe: (uri) => client.subscribeResource({ uri }) });
 await client.close();
 console.log(JSON.stringify(report));

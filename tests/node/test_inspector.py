@@ -1,4 +1,4 @@
-"""The MCP Inspector, without its window, against the product over both transports."""
+"""The MCP Inspector, on the command line, with the product over both transports."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ CALL_SECONDS = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Inspector:
-    """Asks one product one question at a time, each in a connection of its own."""
+    """Sends one request at a time to the product, each over a new connection."""
 
     program: list[str]
     address: Address
     home: Path
 
     def ask(self, method: str, *options: str, era: str = "legacy") -> dict[str, Any]:
-        where = (
+        server = (
             ["--transport", "http", "--server-url", self.address.url]
             if self.address.url
             else ["--", *self.address.command]
         )
-        asked = ["--cli", "-q", "--format", "json", "--protocol-era", era, "--method", method, *options]
+        arguments = ["--cli", "-q", "--format", "json", "--protocol-era", era, "--method", method, *options]
         done = subprocess.run(
-            [*self.program, *asked, *where],
+            [*self.program, *arguments, *server],
             cwd=self.home,
-            # It keeps a catalogue of servers in the home directory; a test must not write to the developer's.
+            # It stores a list of servers in the home directory, which must not be the developer's.
             env=clean_environment({"HOME": str(self.home)}),
             capture_output=True,
             text=True,
@@ -57,7 +57,7 @@ def inspector(
 
 
 @pytest.mark.parametrize("era", ["legacy", "modern"])
-def test_every_tool_has_a_schema_that_all_clients_understand(inspector: Inspector, era: str) -> None:
+def test_every_tool_has_a_portable_schema(inspector: Inspector, era: str) -> None:
     tools = inspector.ask("tools/list", "--strict", era=era)["tools"]
     assert {"contextive_server_info", "contextive_health"} <= {tool["name"] for tool in tools}
 

@@ -1,7 +1,7 @@
-"""Node and the npm packages that tests drive, installed into `.node/` from the registry that npm is set up with.
+"""Node and the npm packages that the tests use, installed into `.node/` from the configured npm registry.
 
-`package.json` beside this file says what. It is installed once; after that nothing here starts npm or needs a network.
-No install script of any package runs.
+`package.json` next to this file lists them. They are installed once; later runs need neither npm nor a network.
+Install scripts of packages are not run.
 """
 
 from __future__ import annotations
@@ -22,30 +22,30 @@ PACKAGE = Path(__file__).with_name("package.json")
 _STAMP = NODE_DIR / ".installed"
 
 OLDEST_NODE = (22, 19)
-"""What the newest of the packages asks for."""
+"""The oldest version that all packages support."""
 _INSTALL_SECONDS = 600.0
 
 
 class NodeUnavailable(Exception):
-    """Node or a package cannot be had here; the message says why."""
+    """Node or a package is not available; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Toolchain:
-    """A Node that is new enough, beside a complete `node_modules`."""
+    """A Node that is new enough, with all packages installed."""
 
     node: str
 
     def program(self, package: str, binary: str) -> list[str]:
-        """The command that runs one of the programs of a package."""
+        """Return the command that runs a program of a package."""
         home = MODULES / package
         entry: str = _read_json(home / "package.json")["bin"][binary]
         return [self.node, str(home / entry)]
 
     def script(self, name: str) -> list[str]:
-        """The command that runs a script from beside this file.
+        """Return the command that runs a script of this directory.
 
-        A copy of it runs: Node looks for packages from the place of the script upwards, and they are in `.node`.
+        The script is copied to `.node`, because Node looks for packages in the parent directories of the script.
         """
         scripts = NODE_DIR / "scripts"
         scripts.mkdir(exist_ok=True)
@@ -55,14 +55,14 @@ class Toolchain:
 
 
 def ready_toolchain() -> Toolchain:
-    """The toolchain, installed if it is not there yet. Raises `NodeUnavailable`."""
+    """Return the toolchain; install it first if necessary. Raises `NodeUnavailable`."""
     if not is_installed():
         _install()
     return Toolchain(_find_node())
 
 
 def is_installed() -> bool:
-    """Whether an installation of exactly what `package.json` asks for now was finished."""
+    """Whether the packages of the current `package.json` are completely installed."""
     return _STAMP.exists() and _STAMP.read_bytes() == PACKAGE.read_bytes()
 
 
@@ -92,13 +92,13 @@ def _install() -> None:
     except subprocess.TimeoutExpired:
         raise NodeUnavailable(f"npm install took more than {_INSTALL_SECONDS:.0f} s") from None
     if done.returncode:
-        said = done.stderr.strip().splitlines()
-        raise NodeUnavailable(f"npm install failed: {said[0] if said else f'exit {done.returncode}'}")
+        errors = done.stderr.strip().splitlines()
+        raise NodeUnavailable(f"npm install failed: {errors[0] if errors else f'exit {done.returncode}'}")
     shutil.copyfile(PACKAGE, _STAMP)
 
 
 def _find_node() -> str:
-    """The packaged Node where there is one for this machine, else the system's."""
+    """Return the Node from npm if it exists for this machine, else the system's."""
     machine = {"x86_64": "x64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
     packaged = MODULES / f"node-{platform.system().lower()}-{machine}" / "bin" / "node"
     node = str(packaged) if packaged.exists() else shutil.which("node")

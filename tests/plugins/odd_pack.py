@@ -1,5 +1,6 @@
-"""A plugin whose handlers do everything that a handler should not, and a few things that it may. Copied into a package of
-its own by the tests, so it imports nothing but the public door."""
+"""A plugin whose handlers do everything that a handler should not do, and a few allowed things.
+
+The tests copy it into a separate package, so it imports only the public interface."""
 
 from __future__ import annotations
 
@@ -81,8 +82,8 @@ def tool(name: str, **more: Any) -> Any:
 
 
 @tool("echo")
-async def echo(given: EchoInput, _ctx: Context) -> EchoOutput:
-    return EchoOutput(**given.model_dump())
+async def echo(arguments: EchoInput, _ctx: Context) -> EchoOutput:
+    return EchoOutput(**arguments.model_dump())
 
 
 @tool("print")
@@ -159,39 +160,39 @@ async def surrogate(_input: NoInput, _ctx: Context) -> Reply:
 
 
 @tool("slow")
-async def slow(given: SecondsInput, _ctx: Context) -> Done:
+async def slow(arguments: SecondsInput, _ctx: Context) -> Done:
     try:
-        if given.marker:
-            Path(given.marker).write_text("started", encoding="utf-8")
-        await asyncio.sleep(given.seconds)
+        if arguments.marker:
+            Path(arguments.marker).write_text("started", encoding="utf-8")
+        await asyncio.sleep(arguments.seconds)
     except asyncio.CancelledError:
-        if given.marker:
-            Path(given.marker).write_text("cancelled", encoding="utf-8")
+        if arguments.marker:
+            Path(arguments.marker).write_text("cancelled", encoding="utf-8")
         raise
     return Done()
 
 
 @tool("block")
-def block(given: SecondsInput, _ctx: Context) -> Done:
-    if given.marker:
-        Path(given.marker).write_text("started", encoding="utf-8")
-    time.sleep(given.seconds)
+def block(arguments: SecondsInput, _ctx: Context) -> Done:
+    if arguments.marker:
+        Path(arguments.marker).write_text("started", encoding="utf-8")
+    time.sleep(arguments.seconds)
     return Done()
 
 
 @tool("big")
-async def big(given: SizeInput, _ctx: Context) -> Reply:
-    return Reply(content=[Text("x" * given.size)])
+async def big(arguments: SizeInput, _ctx: Context) -> Reply:
+    return Reply(content=[Text("x" * arguments.size)])
 
 
 @tool("big_image")
-async def big_image(given: SizeInput, _ctx: Context) -> Reply:
-    return Reply(content=[Image(b"x" * given.size, "image/png")])
+async def big_image(arguments: SizeInput, _ctx: Context) -> Reply:
+    return Reply(content=[Image(b"x" * arguments.size, "image/png")])
 
 
 @tool("big_data")
-async def big_data(given: SizeInput, _ctx: Context) -> Reply:
-    return Reply(data={"text": "x" * given.size}, content=[Text("small")])
+async def big_data(arguments: SizeInput, _ctx: Context) -> Reply:
+    return Reply(data={"text": "x" * arguments.size}, content=[Text("small")])
 
 
 @tool("progress")

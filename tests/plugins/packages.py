@@ -1,4 +1,4 @@
-"""Plugin packages for tests: a module and its metadata, put where a server process finds them."""
+"""Install plugin packages for tests: a module and its metadata, where a server process finds them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ ODD_PACK = Path(__file__).with_name("odd_pack.py")
 
 
 def install(site: Path, name: str, source: str, *, target: str = "pack", distribution: str | None = None) -> None:
-    """Write what `pip install --target` would have left for a package with one entry point."""
+    """Write the files of a package with one entry point, as `pip install --target` does."""
     distribution = distribution or name
     module = f"{distribution.replace('-', '_')}_module"
     site.mkdir(parents=True, exist_ok=True)
@@ -28,7 +28,7 @@ def install_odd_pack(site: Path) -> None:
 
 
 def python_path(site: Path) -> dict[str, str]:
-    """The environment in which a process finds what stands in `site`."""
+    """Return environment variables with which Python finds the packages in `site`."""
     others = [entry for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep) if entry]
     return {"PYTHONPATH": os.pathsep.join([str(site), *others])}
 

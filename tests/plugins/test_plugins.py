@@ -1,4 +1,4 @@
-"""Somebody else's code, loaded: whatever it does wrong is reported, and the server runs."""
+"""Faulty plugins are reported, and the server keeps running."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ FAULTY: dict[str, tuple[str, str]] = {
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One directory with every kind of plugin."""
+    """A directory with every kind of plugin."""
     folder = tmp_path_factory.mktemp("site")
     for name, (source, _) in FAULTY.items():
         install(folder, name, source)
@@ -67,7 +67,7 @@ def project(tmp_path: Path) -> Path:
 
 
 def config_of(project: Path, packs: dict[str, Any]) -> Path:
-    return write_config(project / "given.json", {"toolPacks": packs, "limits": {"pluginLoadSeconds": 1}})
+    return write_config(project / "config.json", {"toolPacks": packs, "limits": {"pluginLoadSeconds": 1}})
 
 
 def run(project: Path, site: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -83,7 +83,7 @@ def run(project: Path, site: Path, *arguments: str) -> subprocess.CompletedProce
 
 
 def check(project: Path, site: Path, packs: dict[str, Any]) -> tuple[int, dict[str, Any]]:
-    """The exit code and the report of `check --json`."""
+    """Run `check --json` and return its exit code and report."""
     done = run(project, site, "check", "--json", "--config", str(config_of(project, packs)))
     assert "Traceback" not in done.stderr
     return done.returncode, json.loads(done.stdout)
@@ -99,7 +99,7 @@ def names(tools: Sequence[dict[str, Any]]) -> set[str]:
 ##% A plugin that declares a name already in use MUST be left out.
 ##= docs/spec/host.md#broken-plugins
 ##% A plugin that two installed packages claim MUST be left out.
-def test_every_fault_is_reported_with_its_reason_and_costs_no_other_plugin(project: Path, site: Path) -> None:
+def test_every_fault_is_reported_and_affects_no_other_plugin(project: Path, site: Path) -> None:
     wanted = [*FAULTY, "twice", "absent", "fine", "rival", "called"]
     code, report = check(project, site, {name: {} for name in wanted})
     left_out = report["plugins"]["left_out"]
@@ -116,7 +116,7 @@ def test_every_fault_is_reported_with_its_reason_and_costs_no_other_plugin(proje
 
 ##= docs/spec/host.md#broken-plugins
 ##% A plugin that is left out MUST be reported in the log, by `check` and in the health of the server.
-def test_check_says_it_in_words_too(project: Path, site: Path) -> None:
+def test_check_also_reports_faults_as_text(project: Path, site: Path) -> None:
     done = run(project, site, "check", "--config", str(config_of(project, {"raises": {}})))
     assert done.returncode == 1
     assert "not loaded     plugin raises fails to load (RuntimeError)" in done.stdout
@@ -127,7 +127,7 @@ def test_check_says_it_in_words_too(project: Path, site: Path) -> None:
 ##% A plugin that is left out MUST NOT prevent the rest of the server from working.
 ##= docs/spec/host.md#health
 ##% The server MUST report whether it is healthy, degraded or unhealthy, and why.
-def test_the_server_runs_with_faulty_plugins_and_says_that_it_is_degraded(project: Path, site: Path) -> None:
+def test_the_server_runs_with_faulty_plugins_and_reports_that_it_is_degraded(project: Path, site: Path) -> None:
     packs: dict[str, Any] = {name: {} for name in ("raises", "prints", "exits", "takes-tool", "absent", "fine")}
     arguments = ("serve", "--stdio", "--config", str(config_of(project, packs)))
     with StdioClient(*arguments, cwd=project, env=python_path(site)) as pipe:
@@ -143,7 +143,7 @@ def test_the_server_runs_with_faulty_plugins_and_says_that_it_is_degraded(projec
         assert "/secret/path" not in json.dumps(health)
 
 
-def test_a_degraded_server_says_so_at_its_health_path(project: Path, site: Path) -> None:
+def test_a_degraded_server_reports_it_at_its_health_path(project: Path, site: Path) -> None:
     config = str(config_of(project, {"absent": {}}))
     with serving_http("--config", config, cwd=project, env=python_path(site)) as running:
         health = running.web.get("/healthz")
@@ -152,7 +152,7 @@ def test_a_degraded_server_says_so_at_its_health_path(project: Path, site: Path)
         assert running.web.get("/readyz").status == 200
 
 
-def test_a_plugin_that_hangs_does_not_keep_the_server_from_starting_nor_from_ending(project: Path, site: Path) -> None:
+def test_a_plugin_that_hangs_blocks_neither_start_nor_end_of_the_server(project: Path, site: Path) -> None:
     arguments = ("serve", "--stdio", "--config", str(config_of(project, {"hangs": {}, "fine": {}})))
     with StdioClient(*arguments, cwd=project, env=python_path(site)) as pipe:
         pipe.initialize()
@@ -163,7 +163,7 @@ def test_a_plugin_that_hangs_does_not_keep_the_server_from_starting_nor_from_end
 
 ##= docs/spec/host.md#standard-output
 ##% Output printed by a tool, a plugin or a library MUST go to standard error.
-def test_a_plugin_that_writes_to_descriptor_1_while_it_loads_does_not_reach_the_wire(project: Path, site: Path) -> None:
+def test_output_of_a_plugin_while_it_loads_is_not_sent_to_the_client(project: Path, site: Path) -> None:
     config = str(config_of(project, {"writes": {}}))
     with StdioClient("serve", "--stdio", "--config", config, cwd=project, env=python_path(site)) as pipe:
         pipe.initialize()
@@ -175,7 +175,7 @@ def test_a_plugin_that_writes_to_descriptor_1_while_it_loads_does_not_reach_the_
 
 ##= docs/spec/host.md#discovery
 ##% A plugin MUST be loaded only when the configuration names it.
-def test_a_plugin_is_loaded_only_when_it_is_named(project: Path, site: Path) -> None:
+def test_a_plugin_is_loaded_only_if_it_is_configured(project: Path, site: Path) -> None:
     code, report = check(project, site, {})
     assert code == 0
     assert report["plugins"] == {"loaded": [], "left_out": {}}
@@ -185,7 +185,7 @@ def test_a_plugin_is_loaded_only_when_it_is_named(project: Path, site: Path) -> 
 
 ##= docs/spec/host.md#trust
 ##% An untrusted file MUST NOT enable a plugin.
-def test_a_file_of_the_project_cannot_load_a_plugin_until_it_is_trusted(project: Path, site: Path) -> None:
+def test_an_untrusted_project_file_cannot_load_a_plugin(project: Path, site: Path) -> None:
     write_config(project / "contextive.config.json", {"toolPacks": {"fine": {}}})
     environment = clean_environment({**python_path(site), "XDG_CONFIG_HOME": str(project / "xdg")})
 
@@ -227,18 +227,16 @@ def test_a_file_of_the_project_cannot_load_a_plugin_until_it_is_trusted(project:
     ],
     ids=lambda value: str(sorted(value) if isinstance(value, set) else value),
 )
-def test_the_rules_of_a_pack_decide_which_of_its_tools_are_offered(
-    odd_host: Any, rules: dict[str, Any], offered: set[str]
-) -> None:
+def test_the_rules_of_a_pack_select_its_tools(odd_host: Any, rules: dict[str, Any], offered: set[str]) -> None:
     surface = odd_host(rules)
     assert {"odd_echo", "odd_print", "odd_write"} & set(surface.tools) == offered
-    assert not {"odd_maintain", "odd_destroy"} & set(surface.tools), "a reader gets no maintainer tool by any rule"
+    assert not {"odd_maintain", "odd_destroy"} & set(surface.tools), "no rule gives a reader a maintainer tool"
     assert "contextive_health" in surface.tools
 
 
 @pytest.fixture
 def odd_host(site: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """The surface that a reader gets under some rules, with the plugin found by its entry point as always."""
+    """Return a function from pack rules to the surface of a reader, with the plugin found by its entry point."""
     from contextive.config.schema import parse_values
     from contextive.packs import BUILTIN
     from contextive.registry import Scope
@@ -255,7 +253,7 @@ def odd_host(site: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 ##= docs/spec/host.md#discovery
 ##% A name in `allowedTools` or `blockedTools` that the pack does not have MUST be an error.
-def test_a_misspelt_tool_in_the_rules_refuses_to_start_with_the_right_names(project: Path, site: Path) -> None:
+def test_check_fails_on_an_unknown_tool_in_the_rules_and_lists_the_known_ones(project: Path, site: Path) -> None:
     for key in ("allowedTools", "blockedTools"):
         done = run(project, site, "check", "--config", str(config_of(project, {"fine": {key: ["fine_tol"]}})))
         assert done.returncode == 1

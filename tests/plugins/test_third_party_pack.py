@@ -1,4 +1,4 @@
-"""The example of a pack by somebody else: installed by pip, named in a configuration, used over a pipe and by `call`."""
+"""The example of a third-party pack: installed with pip, enabled in a configuration, used over stdio and by `call`."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ CHANGELOG = """\
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What pip leaves of the example in a directory of its own, without asking any index."""
+    """The example, installed by pip into a separate directory without an index."""
     target = tmp_path_factory.mktemp("installed")
     options = ["--quiet", "--disable-pip-version-check", "--no-deps", "--no-build-isolation", "--no-index"]
     subprocess.run(
@@ -54,13 +54,13 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "docs").mkdir()
     (folder / "docs" / "CHANGES.md").write_text(CHANGELOG, encoding="utf-8")
     settings = {"changelog": "docs/CHANGES.md"}
-    write_config(folder / "given.json", {"toolPacks": {"release-notes": {"settings": settings}}})
+    write_config(folder / "config.json", {"toolPacks": {"release-notes": {"settings": settings}}})
     return folder
 
 
 @pytest.fixture(scope="module")
 def pipe(site: Path, project: Path) -> Iterator[StdioClient]:
-    arguments = ("serve", "--stdio", "--config", str(project / "given.json"))
+    arguments = ("serve", "--stdio", "--config", str(project / "config.json"))
     with StdioClient(*arguments, cwd=project, env=python_path(site)) as running:
         running.initialize()
         yield running
@@ -68,7 +68,7 @@ def pipe(site: Path, project: Path) -> Iterator[StdioClient]:
 
 def call(site: Path, project: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [*PROGRAM, "call", "--config", str(project / "given.json"), "release_notes", *arguments],
+        [*PROGRAM, "call", "--config", str(project / "config.json"), "release_notes", *arguments],
         cwd=project,
         env=clean_environment(python_path(site)),
         capture_output=True,
@@ -83,7 +83,7 @@ def call(site: Path, project: Path, *arguments: str) -> subprocess.CompletedProc
 ##% Packs of installed packages MUST be found through entry points in the group `contextive.packs`.
 ##= docs/spec/host.md#discovery
 ##% Every enabled pack MUST be registered with the MCP server.
-def test_the_tool_of_the_pack_is_offered_and_answers_over_the_pipe(pipe: StdioClient) -> None:
+def test_the_tool_of_the_pack_is_listed_and_answers_over_stdio(pipe: StdioClient) -> None:
     assert "release_notes" in [tool["name"] for tool in pipe.result("tools/list")["tools"]]
     answer = pipe.call("release_notes", {"version": "1.2.0"})["structuredContent"]
     assert answer == {
@@ -111,7 +111,7 @@ def test_its_prompt_quotes_the_release(pipe: StdioClient) -> None:
     assert "> - What was broken." in message["content"]["text"]
 
 
-def test_its_errors_reach_the_caller_as_it_wrote_them(pipe: StdioClient) -> None:
+def test_its_error_messages_reach_the_caller_unchanged(pipe: StdioClient) -> None:
     result = pipe.call("release_notes", {"version": "9.9.9"})
     error = json.loads(result["content"][0]["text"])["error"]
     assert error["code"] == "not_found"
@@ -131,7 +131,7 @@ def test_the_command_line_calls_it_in_its_own_process(site: Path, project: Path)
     )
 
 
-def test_its_readme_names_what_it_offers() -> None:
+def test_its_readme_names_its_tools_resources_and_prompts() -> None:
     text = (EXAMPLE / "README.md").read_text(encoding="utf-8")
     for name in ("release_notes", "release-notes:///{version}", "announce_release", "contextive.packs"):
         assert name in text

@@ -1,4 +1,4 @@
-"""The product imports, and its reader tools work, on a system without `fcntl`, inotify, `fork` and handles of directories."""
+"""All modules import and the reader tools work without `fcntl`, inotify, `fork` and directory handles."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def project(tmp_path: Path) -> Path:
     return folder
 
 
-def test_the_parts_are_really_missing() -> None:
+def test_the_removed_parts_are_really_missing() -> None:
     code = (
         "import os, sys; print(hasattr(os, 'O_NOFOLLOW'), hasattr(os, 'fork'), len(os.supports_dir_fd)); import fcntl"
     )
@@ -40,7 +40,7 @@ def test_the_parts_are_really_missing() -> None:
     assert "fcntl" in done.stderr
 
 
-def test_every_module_is_imported() -> None:
+def test_every_module_can_be_imported() -> None:
     names = [module.name for module in source_modules() if not module.name.endswith("__main__")]
     code = "import importlib, sys\nfor name in sys.argv[1:]: importlib.import_module(name)"
     done = subprocess.run(
@@ -54,7 +54,7 @@ def call(server: StdioClient, name: str, arguments: dict[str, Any]) -> dict[str,
     return result
 
 
-def test_the_reader_tools_of_the_default_profile_work_and_no_link_leads_out(project: Path) -> None:
+def test_the_reader_tools_of_the_default_profile_work_and_follow_no_link_outside(project: Path) -> None:
     with StdioClient("serve", "--stdio", "--project", str(project), cwd=project, env=BARE) as server:
         server.result("initialize", handshake())
         server.notify("notifications/initialized")

@@ -1,7 +1,7 @@
-"""A server over stdio and one over HTTP under mixed load for a while, watched for what grows: `python -m tests.soak`.
+"""Run a stdio and an HTTP server under mixed load and check that nothing grows: `python -m tests.soak`.
 
-`SOAK_SECONDS` says for how long (600). The load goes round among the same pages, documents and questions, so that nothing has a
-reason to grow but the votes, which the database keeps for good. The first fifth is not counted: caches fill then.
+`SOAK_SECONDS` is the duration (600). The load repeats the same pages, documents and queries, so only the votes should
+grow, which the database keeps. The first fifth is a warm-up in which caches fill.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ PAGES = 20
 
 
 class Load:
-    """One server and the client that keeps it busy."""
+    """One server and the client that calls it all the time."""
 
     def __init__(self, name: str, root: Path, *, over_http: bool) -> None:
         self.name = name
@@ -54,7 +54,7 @@ class Load:
             self.failure = failure
 
     def _round(self) -> Iterator[Callable[[], Any]]:
-        """The same questions and changes again and again."""
+        """Yield the same calls and changes again and again."""
         call = self._server.call
         for number in itertools.count():
             slug, query = f"{self.name}-{number % PAGES}", WORDS[number % len(WORDS)]
@@ -90,7 +90,7 @@ class Load:
             took, self._took = sorted(self._took), []
         pid = self._server.pid
         found: dict[str, float] = {"descriptors": open_descriptors(pid)}
-        found |= {"own memory": memory_bytes(pid, "RssAnon"), "mapped files": memory_bytes(pid, "RssFile")}
+        found |= {"private memory": memory_bytes(pid, "RssAnon"), "mapped files": memory_bytes(pid, "RssFile")}
         return found | ({"p99": took[int(len(took) * 0.99)]} if took else {})
 
     def stop(self) -> None:
@@ -98,15 +98,15 @@ class Load:
 
 
 def memory_bytes(pid: int, kind: str) -> int:
-    """Resident memory of one kind: a process's own, or pages of files that it shares with everybody."""
+    """Return resident memory of one kind: private memory, or mapped files shared with other processes."""
     status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
     [line] = [line for line in status.splitlines() if line.startswith(f"{kind}:")]
     return int(line.split()[1]) * 1024
 
 
 def soak(root: Path, seconds: float) -> list[Slope]:
-    """Run the load, and judge what was seen of it."""
-    loads = [Load("pipe", root, over_http=False), Load("web", root, over_http=True)]
+    """Run the load and return the growth of every sampled value."""
+    loads = [Load("stdio", root, over_http=False), Load("http", root, over_http=True)]
     over = threading.Event()
     threads = [threading.Thread(target=load.work, args=(over,), daemon=True) for load in loads]
     seen: dict[str, list[float]] = defaultdict(list)
@@ -124,7 +124,7 @@ def soak(root: Path, seconds: float) -> list[Slope]:
                     raise load.failure
                 for what, value in load.sample().items():
                     seen[f"{load.name} {what}"].append(value)
-            seen["log of the database"].append(log.stat().st_size if log.exists() else 0)
+            seen["write-ahead log"].append(log.stat().st_size if log.exists() else 0)
     finally:
         over.set()
         for thread in threads:

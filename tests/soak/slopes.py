@@ -1,4 +1,4 @@
-"""Whether something grows that should not: samples over time, judged by their first third against their last."""
+"""Detect unwanted growth: the last third of the samples is compared with the first."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _FEWEST = 9
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """How much the last third may lie over the first: a share of it, and a little more for what is small."""
+    """How much larger the last third may be than the first: a share of it, plus a constant for small values."""
 
     share: float
     more: float
@@ -19,18 +19,18 @@ class Allowance:
 
 MEGABYTE = 1024 * 1024
 ALLOWANCES = {
-    "own memory": Allowance(0.05, 4 * MEGABYTE),
+    "private memory": Allowance(0.05, 4 * MEGABYTE),
     "mapped files": Allowance(0.25, 32 * MEGABYTE),
     "descriptors": Allowance(0.0, 4),
-    "log of the database": Allowance(0.5, 8 * MEGABYTE),
+    "write-ahead log": Allowance(0.5, 8 * MEGABYTE),
     "p99": Allowance(1.0, 0.1),
 }
-"""What a server may grow by. A kilobyte that each call leaves behind is more."""
+"""How much a server may grow. A leak of a kilobyte per call exceeds this."""
 
 
 @dataclass(frozen=True, slots=True)
 class Slope:
-    """The middle of the first third and of the last, and whether the last is too much."""
+    """The medians of the first and the last third, and whether the growth is too large."""
 
     name: str
     first: float
@@ -38,15 +38,14 @@ class Slope:
     is_too_steep: bool
 
     def __str__(self) -> str:
-        return (
-            f"{self.name}: {self.first:.4g} at first, {self.last:.4g} at last{' TOO MUCH' if self.is_too_steep else ''}"
-        )
+        verdict = " TOO MUCH" if self.is_too_steep else ""
+        return f"{self.name}: {self.first:.4g} at the start, {self.last:.4g} at the end{verdict}"
 
 
 def slope_of(name: str, samples: Sequence[float], allowance: Allowance) -> Slope:
-    """Judge samples that were taken at even intervals, without those of the start."""
+    """Return the growth over samples taken at equal intervals after the warm-up."""
     if len(samples) < _FEWEST:
-        raise ValueError(f"{name} has {len(samples)} samples; {_FEWEST} are needed to tell a slope")
+        raise ValueError(f"{name} has {len(samples)} samples; {_FEWEST} are needed")
     third = len(samples) // 3
     first, last = median(samples[:third]), median(samples[-third:])
     return Slope(name, first, last, last > first * (1 + allowance.share) + allowance.more)

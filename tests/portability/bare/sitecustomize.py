@@ -1,9 +1,9 @@
-"""Takes away from every Python process what Windows does not have, before anything of the product is imported.
+"""Remove from every Python process what Windows does not have, before Contextive is imported.
 
-The lock of a byte, which Windows has in place of `flock`, is a real lock of the system here as well (`lockf`).
+Windows locks bytes of a file instead of using `flock`. Here `msvcrt.locking` is a real lock, too (`lockf`).
 """
 
-import asyncio  # noqa: F401 - these ask for parts of their own system when they are imported
+import asyncio  # noqa: F401 - these modules use the removed parts when they are imported
 import ctypes
 import multiprocessing.popen_fork  # noqa: F401
 import os
@@ -28,7 +28,7 @@ _load_library = ctypes.CDLL
 
 def _load(name: str | None, *arguments: object, **options: object) -> object:
     if name is None:
-        raise OSError("the functions of the system, such as inotify, cannot be called")
+        raise OSError("system functions such as inotify are not available")
     return _load_library(name, *arguments, **options)  # type: ignore[arg-type]
 
 

@@ -1,14 +1,14 @@
-// One visit of a server by a connected client. Says what the client saw; the test decides whether that is right.
+// Use every feature of a server with a connected client and report the results, which the Python test checks.
 import { writeFile } from "node:fs/promises";
 
-const HEARD_WITHIN_MS = 10_000;
+const NOTIFICATION_TIMEOUT_MS = 10_000;
 
-/** The wish of the test: `{ command } | { url }`, `uri`, `badCall`, `completion`, `prompt`, `configFile`, `newConfig`. */
-export const wish = JSON.parse(process.argv[2]);
+/** The options of the test: `{ command } | { url }`, `uri`, `badCall`, `completion`, `prompt`, `configFile`, `newConfig`. */
+export const options = JSON.parse(process.argv[2]);
 
-/** Notifications as they arrive, and a promise for the moment when all of `kinds` have. */
-export class Ear {
-  heard = [];
+/** Collects notifications; the promise `all` resolves when one of each of `kinds` has arrived. */
+export class NotificationLog {
+  received = [];
   #kinds;
   #resolve;
 
@@ -17,8 +17,8 @@ export class Ear {
     this.all = new Promise((resolve) => (this.#resolve = resolve));
   }
 
-  hear(notification) {
-    this.heard.push({ method: notification.method, uri: notification.params?.uri });
+  add(notification) {
+    this.received.push({ method: notification.method, uri: notification.params?.uri });
     this.#kinds.delete(notification.method);
     if (this.#kinds.size === 0) this.#resolve();
   }
@@ -30,8 +30,8 @@ export const CHANGES = [
   "notifications/resources/updated",
 ];
 
-/** Walk through everything that a server offers; `subscribe` and `version` differ between the clients. */
-export async function walk(client, ear, { version, subscribe }) {
+/** Use everything that a server offers; `subscribe` and `version` differ between the clients. */
+export async function exercise(client, log, { version, subscribe }) {
   const names = (list) => list.map((item) => item.name);
   const tools = (await client.listTools()).tools;
   const report = {
@@ -46,15 +46,15 @@ export async function walk(client, ear, { version, subscribe }) {
     called: await client.callTool({ name: "contextive_server_info", arguments: {} }),
     refused: await client.callTool({ name: "contextive_server_info", arguments: { colour: "red" } }),
     unknownTool: await failure(client.callTool({ name: "no_such_tool", arguments: {} })),
-    read: await client.readResource({ uri: wish.uri }),
+    read: await client.readResource({ uri: options.uri }),
     unknownResource: await failure(client.readResource({ uri: "contextive:///nowhere" })),
-    completed: (await client.complete(wish.completion)).completion.values,
-    prompted: wish.prompt ? await client.getPrompt(wish.prompt) : null,
+    completed: (await client.complete(options.completion)).completion.values,
+    prompted: options.prompt ? await client.getPrompt(options.prompt) : null,
   };
-  await subscribe(wish.uri);
-  await writeFile(wish.configFile, wish.newConfig, "utf8");
-  await Promise.race([ear.all, new Promise((resolve) => setTimeout(resolve, HEARD_WITHIN_MS).unref())]);
-  return { ...report, heard: ear.heard, toolsAfterwards: names((await client.listTools()).tools) };
+  await subscribe(options.uri);
+  await writeFile(options.configFile, options.newConfig, "utf8");
+  await Promise.race([log.all, new Promise((resolve) => setTimeout(resolve, NOTIFICATION_TIMEOUT_MS).unref())]);
+  return { ...report, notifications: log.received, toolsAfterwards: names((await client.listTools()).tools) };
 }
 
 async function failure(promise) {
