@@ -194,7 +194,7 @@ def test_a_search_returns_matching_requirements(duvet_host: DuvetHost) -> None:
 
 
 ##= docs/spec/trace.md#search-requirements
-##% A search MUST find requirements by expected regardless of case, by quoted phrases, and by identifier.
+##% A search MUST find requirements by words regardless of case, by quoted phrases, and by identifier.
 def test_a_search_accepts_words_phrases_and_identifiers(duvet_host: DuvetHost) -> None:
     assert texts(duvet_host.call("search_requirements", query="COFFEE Brew")) == [BREW]
     assert texts(duvet_host.call("search_requirements", query='"keep it WARM"')) == [WARM]
@@ -205,7 +205,7 @@ def test_a_search_accepts_words_phrases_and_identifiers(duvet_host: DuvetHost) -
 ##= docs/spec/trace.md#search-requirements
 ##% A search MUST ignore accents on letters.
 ##= docs/spec/trace.md#search-requirements
-##% If no requirement contains any word of a search, similar expected SHOULD match.
+##% If no requirement contains any word of a search, similar words SHOULD match.
 def test_a_search_tolerates_missing_accents_and_typing_errors(duvet_host: DuvetHost) -> None:
     creme = "A Crème brûlée SHOULD wait."
     duvet_host.project.write("specs/tea.md", f"# Tea\n\n## Steeping\n\n{BOIL} {creme}\n")
