@@ -58,7 +58,7 @@ def picture(lines: list[str]) -> str:
             ' class="call"'
             if line.startswith("> ")
             else ' class="head"'
-            if line.startswith(("level ", "place "))
+            if line.startswith(("level ", "location "))
             else ""
         )
         if line:

@@ -22,7 +22,7 @@ from contextive.config.values import (
 
 
 class Tracing(Section):
-    """Export of OpenTelemetry spans."""
+    """OpenTelemetry tracing."""
 
     enabled: bool = Field(False, description="Send spans; needs the otel extra.")
     endpoint: HttpUrl | None = Field(None, description="OTLP over HTTP endpoint that receives the spans.")
@@ -85,7 +85,7 @@ _CRON_DESCRIPTION = "Cron expression, in UTC; overrides the interval."
 
 
 class IngestSchedule(Section):
-    """Scheduled ingest."""
+    """The schedule of ingest runs."""
 
     enabled: bool = Field(False, description="Ingest on a schedule, if the git HEAD has changed since the last run.")
     interval_minutes: Integer = Field(30, ge=1, le=525_600, description="Minutes from one run to the next.")
@@ -93,7 +93,7 @@ class IngestSchedule(Section):
 
 
 class BackupSchedule(Section):
-    """Scheduled backups."""
+    """The schedule of backups."""
 
     enabled: bool = Field(False, description="Make backups on a schedule.")
     interval_minutes: Integer = Field(720, ge=1, le=525_600, description="Minutes from one backup to the next.")
@@ -151,7 +151,7 @@ Weight = Annotated[float, Field(ge=0, le=1)]
 
 
 class Search(Section):
-    """How search results are ranked."""
+    """The ranking of search results."""
 
     weight_profile: Literal["default", "analysis", "operations", "docs-heavy"] = Field(
         "default", description="Set of weights for the graph signals of a result."
@@ -174,7 +174,7 @@ class Search(Section):
 
 
 class Store(Section):
-    """Where the index is stored."""
+    """The location of the index."""
 
     state_path: Text = Field(".contextive", description="State directory, relative to the project.")
     dsn: Text | None = Field(
@@ -210,7 +210,7 @@ class Auth(Section):
 
 
 class Limits(Section):
-    """Limits for requests and results."""
+    """Limits that protect the server."""
 
     rate_requests: Integer = Field(
         6000, ge=0, description="Requests in a window per token, or per address without a token; 0 means no limit."
