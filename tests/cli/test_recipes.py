@@ -116,7 +116,7 @@ def test_a_dry_run_lists_the_steps_and_writes_nothing(recipe_project: InProcessC
         (["run"], 2, "recipes run needs the name of a recipe."),
         (["list", "--dry-run"], 2, "--var and --dry-run are only for recipes run."),
         (["cook", "sample"], 2, "Argument ACTION: invalid choice: 'cook'"),
-        (["run", "failing"], 3, "The step bad wants result.mode to be 'on the moon'; it is 'in-process'."),
+        (["run", "failing"], 3, "The step bad expects result.mode to be 'on the moon'; it is 'in-process'."),
         (["run", "late"], 4, "The step never waited 1 seconds for contextive_server_info: "),
     ],
 )

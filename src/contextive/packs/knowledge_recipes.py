@@ -39,7 +39,7 @@ def declare(pack: Pack) -> None:
         "km-recipe-run",
         title="Run a recipe",
         description="Run a named recipe (daily-health, release-prep, stale-audit, …): its steps in order, up to the first "
-        "that fails. Returns outputs and each step. An unknown name returns the list of recipes.",
+        "that fails. Returns outputs and each step. The error for an unknown name lists all.",
         scope=Scope.MAINTAINER,
         labels=("knowledge", RECIPE_RUNNER_LABEL),
         safety_notes="Calls the tools that the recipe names, with your scope; some index, write or back up.",
