@@ -138,7 +138,7 @@ def artifact_type_of(path: str) -> ArtifactType:
 
 
 def namespace_of(path: str) -> str:
-    """The first part of a path, or the second one below `src`."""
+    """The first part of a path, or the next one for paths below `src`."""
     parts = path.split("/")
     return parts[1] if parts[0] == "src" and len(parts) > 2 else parts[0]
 

@@ -24,11 +24,12 @@ CACHE_LIMIT: Final = 100_000
 _CACHED_WORDS: Final = 16_384
 
 _STOP_WORDS_TEXT = """
-    a about after again all also am an and any are as at be because been before being both but by can cannot could did
-    do does doing done for from further had has have having he her here hers him his how i if in into is it its itself
-    just let may me might more most must my no nor not of off on once only or other our ours out over own same she
-    should so some such than that the their theirs them then there these they this those through to too under until up
-    us very was we were what when where which while who whom whose why will with would you your yours self cls
+    a about after again all also am an and any are as at be because been before being both but by can cannot could did do
+    does doing done for from further had has have having he her here hers him his how i if in into is it its itself just
+    let may me might more most must my no nor not of off on once only or other our ours out over own same she should so
+    some such than that the their theirs them then there these they this those through to too under until up us very was
+    we were what when where which while who whom whose why will with would you your yours
+    self cls
 """
 STOP_WORDS: Final = frozenset(_STOP_WORDS_TEXT.split())
 """Words that say nothing about the topic of a text. `self` and `cls` are the articles of Python."""

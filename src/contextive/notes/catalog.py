@@ -15,7 +15,7 @@ from contextive.notes.wikilink import NoteLink
 
 MAX_LOCAL_NODES = 1000
 _MIN_IDENTIFIER_DIGITS = 8
-"""The minimum of digits in a link to a requirement."""
+"""The minimum number of digits in a link to a requirement."""
 _ENDINGS = (".md", ".markdown")
 _PATH = attrgetter("path")
 _SLUG = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")

@@ -83,7 +83,7 @@ class Glob:
         return f"/{literal}" if self.pattern.startswith("/") else literal
 
     def walk(self, root: str, allows: Allows | None = None, folders: DirectoryListings | None = None) -> Iterator[str]:
-        """The sorted paths of all matching regular files, relative to `root`, without duplicates."""
+        """The paths of all matching regular files, relative to `root`, in a stable order and without duplicates."""
         components, base = self._components, self.base
         start = os.path.join(root, base)  # noqa: PTH118 - strings, for speed
         if not components or not os.path.isdir(start):  # noqa: PTH112

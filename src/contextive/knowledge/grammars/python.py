@@ -17,7 +17,7 @@ def import_names(text: str, path: str) -> tuple[str, ...]:
     """Modules, and the names imported with `from`, which may be modules too.
 
     Absolute names stay dotted. Relative ones are resolved against the path and have slashes: `from .m import f` in
-    `src/p/a.py` gives `src/p/m` and `src/p/m/f`. Imports from outside the project are left out.
+    `src/p/a.py` gives `src/p/m` and `src/p/m/f`. Relative imports that leave the project are left out.
     """
     text = _COMMENT.sub("", text) if "#" in text else text
     text = _ALIAS.sub("", " ".join(text.replace("\\", " ").split()))
