@@ -119,7 +119,7 @@ def test_a_call_prints_the_result_as_json(cli_process_with_odd_pack: CliProcess)
         (["odd_echo", "--text"], 2, "--text needs a value."),
         (["odd_maintain"], 1, "odd_maintain needs the maintainer scope."),
         (["odd_ask"], 1, "needs a client that supports elicitation"),
-        (["odd_big", "--size", "2000000"], 1, "1000000 are allowed"),
+        (["odd_big", "--size", "2000000"], 1, "the limit is 1000000"),
     ],
 )
 def test_a_failed_call_prints_a_one_line_message(

@@ -1,4 +1,4 @@
-"""An HTTP server with the suite's fixtures as an extra pack, for tests only: `python -m tests.conformance.server`."""
+"""An HTTP server with the conformance suite's fixtures as a pack, for tests only: `python -m tests.conformance.server`."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ def main() -> None:
     def load() -> LoadedConfig:
         return load_config(ConfigRequest(project=Path.cwd(), environ={"CONTEXTIVE_LIMITS__RATE_REQUESTS": "0"}))
 
-    async def announce(what: str) -> None:
+    async def announce(changed_list: str) -> None:
         await host.mcp_handlers("contextive").hub.announce(
-            SurfaceChange(tools=what == "tools", prompts=what == "prompts")
+            SurfaceChange(tools=changed_list == "tools", prompts=changed_list == "prompts")
         )
 
     host = Host(load(), mode="http", extra_packs=[conformance_pack(announce)])

@@ -1,6 +1,6 @@
 """Random damage to every file of a state directory: each command reports what is wrong, and `rebuild` fixes it.
 
-Bytes are flipped, ranges are zeroed and files are truncated at positions from a seed, in the database, its log, the
+Bytes are changed, ranges are zeroed and files are truncated at seeded random positions, in the database, its log, the
 lexical index, the vectors, the tokens and a backup. No command may end in a traceback, `rebuild` must succeed, and
 all readable votes must survive. `DURABILITY=full` runs more cases.
 """
@@ -64,7 +64,7 @@ class DamageProject:
                     )
                 writer.put_audit(AuditEntry(1.0, "somebody", "tool", {}))
             index.store.search.catch_up()
-            # Copied while the store is open, so that the copy has the log too, as after a kill.
+            # Copied while the store is open, so that the copy includes the write-ahead log, as after a crash.
             shutil.copytree(root, root.parent / "as-killed")
         self.as_killed = root.parent / "as-killed"
 
@@ -111,19 +111,19 @@ def damage(file: Path, rng: random.Random) -> str:
 
 
 def files_to_damage(state: Path, kind: str) -> list[Path]:
-    position = state / kind
-    files = sorted(position.rglob("*")) if position.is_dir() else [position]
+    path = state / kind
+    files = sorted(path.rglob("*")) if path.is_dir() else [path]
     return [file for file in files if file.is_file() and not file.name.endswith(".lock") and file.stat().st_size]
 
 
 def command(arguments: list[str], project: Path, capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
-    """Exit code and standard error of a command. What would be a traceback is raised here."""
+    """Exit code and standard error of a command. An exception that would print a traceback is raised here."""
     code = run([arguments[0], "--project", str(project), *arguments[1:]])
     return code, capsys.readouterr().err
 
 
 def readable_votes(state: Path) -> set[str]:
-    """The votes that SQLite itself reads from the start without an error, as text."""
+    """The votes, as text, that SQLite itself can read before the first error."""
     found: set[str] = set()
     with (
         contextlib.suppress(sqlite3.Error, UnicodeDecodeError),
@@ -139,11 +139,11 @@ def readable_votes(state: Path) -> set[str]:
 
 def _connect_to_copy(state: Path) -> sqlite3.Connection:
     """A connection to a copy: opening a database changes its log."""
-    position = state.parent / "as-read"
-    position.mkdir(exist_ok=True)
+    folder = state.parent / "as-read"
+    folder.mkdir(exist_ok=True)
     for file in state.glob("index.db*"):
-        shutil.copy(file, position / file.name)
-    return sqlite3.connect(position / "index.db")
+        shutil.copy(file, folder / file.name)
+    return sqlite3.connect(folder / "index.db")
 
 
 def votes_of(project: Path) -> set[str]:
@@ -232,7 +232,7 @@ def _no_internal_error(description: object) -> Iterator[None]:
 
 ##= docs/spec/gateway.md#issued-tokens
 ##% Tokens that can still be read from a damaged token file MUST continue to work.
-def test_a_damaged_token_file_grants_no_access_and_readable_tokens_work(
+def test_a_damaged_token_file_accepts_no_unknown_token_and_readable_tokens_work(
     damage_project: DamageProject, tmp_path: Path
 ) -> None:
     accepted = 0
@@ -261,13 +261,13 @@ def _restore(damage_project: DamageProject, project: Path) -> None:
         restore_backup(project / damage_project.archive, host.services.get(DocumentsAndBackups).backups(), force=True)
 
 
-def test_a_damaged_backup_is_refused_and_the_index_is_kept(
+def test_a_damaged_backup_is_never_restored_in_part(
     damage_project: DamageProject, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     project = damage_project.copy(tmp_path / "project")
-    whole = (project / damage_project.archive).read_bytes()
+    intact = (project / damage_project.archive).read_bytes()
     for seed in range(200 if FULL else 25):
-        (project / damage_project.archive).write_bytes(whole)
+        (project / damage_project.archive).write_bytes(intact)
         description = damage(project / damage_project.archive, random.Random(f"archive {seed}"))
         code, stderr = command(["backup", "--check", str(project / damage_project.archive)], project, capsys)
         assert code in (0, 1), (description, stderr)
@@ -321,7 +321,7 @@ def _make_directory(state: Path) -> None:
         (_make_directory, "not_a_file", "index.db is not a file", 0),
     ],
 )
-def test_an_unusable_index_is_reported_and_only_replaced_by_rebuild(
+def test_an_unusable_index_is_reported_and_replaced_only_by_rebuild(
     damage_project: DamageProject,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],

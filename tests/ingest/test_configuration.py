@@ -173,7 +173,8 @@ POT_URL = "https://www.rfc-editor.org/rfc/rfc2324"
 
 
 ##= docs/spec/trace.md#defaults
-##% The texts of URLs and the requirement files that older versions of duvet keep below `specs` MUST be supported.
+##% Downloaded specifications, and the requirement files that older versions of duvet keep below `specs`, MUST be
+##% supported.
 def test_texts_below_a_host_directory_are_those_of_its_urls(bare: Project) -> None:
     bare.write("specs/www.rfc-editor.org/rfc/rfc2324.txt", POT)
     bare.write("specs/example.org/drafts/draft-pots-02.txt", POT.replace("tea", "soup"))

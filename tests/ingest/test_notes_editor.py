@@ -215,7 +215,7 @@ def test_leftovers_of_a_crash_are_not_notes_and_are_removed_by_the_next_write(
 
 
 ##= docs/spec/notes.md#writing-rules
-##% The answer to a write SHOULD name notes with similar content, and nothing is merged.
+##% The answer to a write SHOULD name notes with similar content, without merging them.
 def test_similar_pages_are_listed_and_not_merged(editor: NotesEditor) -> None:
     body = "The deployment pipeline builds images, runs checks, and promotes releases every Monday."
     editor.create_page("Deployment", body)
@@ -224,7 +224,7 @@ def test_similar_pages_are_listed_and_not_merged(editor: NotesEditor) -> None:
 
 
 ##= docs/spec/notes.md#writing-rules
-##% A note MUST NOT be written through a link or outside the folders of notes.
+##% A note MUST NOT be written through a symbolic link or outside the note folders.
 def test_nothing_is_written_through_a_link(tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
@@ -324,7 +324,7 @@ INSTRUCTIONS = [
 
 
 ##= docs/spec/notes.md#writing-rules
-##% A note MUST NOT be written under a name that agents read as instructions, regardless of case.
+##% A note MUST NOT be written under a file name that agents read as instructions, regardless of case.
 @pytest.mark.parametrize("title", INSTRUCTIONS)
 def test_a_title_that_names_an_instruction_file_is_refused(
     editor: NotesEditor, service: NotesService, title: str

@@ -92,7 +92,7 @@ _PATHS = st.sampled_from(
 ##% Every non-blank line of a file MUST be in a chunk, except for front matter.
 @settings(max_examples=300, deadline=None)
 @given(_PATHS, _TEXTS)
-def test_every_line_is_in_a_chunk_and_chunks_equal_their_lines(path: str, text: str) -> None:
+def test_every_line_is_in_a_chunk_and_chunks_have_the_text_of_their_lines(path: str, text: str) -> None:
     chunks = chunks_of(path, text)
     lines = text.replace("\r\n", "\n").split("\n")
     covered: set[int] = set()
@@ -134,7 +134,7 @@ def test_every_symbol_starts_in_a_chunk_and_chunking_is_deterministic(path: str,
 
 @pytest.mark.parametrize("path", ["a.py", "a.md", "a.sql", "a.txt"])
 @pytest.mark.parametrize("text", ["", "\n", " \t\r\n\n"])
-def test_a_file_of_white_space_has_no_chunks(path: str, text: str) -> None:
+def test_a_file_with_only_white_space_has_no_chunks(path: str, text: str) -> None:
     assert chunks_of(path, text) == ()
 
 
@@ -148,7 +148,7 @@ def test_ids_count_from_zero_and_digests_include_path_title_and_text() -> None:
 
 ##= docs/spec/knowledge.md#chunks-and-symbols
 ##% Prose MUST be split at headings, code at symbols, and everything else into overlapping windows.
-def test_markdown_is_split_at_headings_and_titled_with_their_trail() -> None:
+def test_markdown_is_split_at_headings_and_titled_with_all_headings_above() -> None:
     text = "Before.\n\n# Guide\n\nHello.\n\n## Install `it`\n\nDo.\n\nDeep\n----\n\nMore.\n\n# End\n\nBye.\n"
     assert titles_of("docs/guide.md", text) == ["Guide", "Guide", "Guide > Install it", "Guide > Deep", "Guide > End"]
 
@@ -172,7 +172,7 @@ def test_asciidoc_is_split_at_headings_outside_of_blocks() -> None:
     assert titles_of("docs/guide.adoc", text) == ["Guide", "Guide > Install it", "Guide > Install it > Deep"]
 
 
-def test_an_image_in_a_heading_is_replaced_by_its_description() -> None:
+def test_an_image_in_a_heading_is_replaced_by_its_alt_text() -> None:
     text = '# <a href="x"><img alt="chi" src="logo.svg" /></a>\n\nHello.\n\n## A List<String> <br>\n\nMore.\n'
     assert titles_of("README.md", text) == ["chi", "chi > A List<String>"]
 
@@ -187,7 +187,7 @@ def test_front_matter_provides_the_title_and_is_not_in_a_chunk() -> None:
     assert "tags" not in chunk.text
 
 
-def test_headings_in_fences_and_comments_are_ignored() -> None:
+def test_headings_in_code_blocks_and_comments_are_ignored() -> None:
     text = "# T\n\n```sh\n# no heading\n~~~\n```\n\n<!--\n# nor this\n-->\n\n    # nor code\n\n- item\n---\n"
     assert titles_of("d/a.md", text) == ["T"]
 
@@ -208,7 +208,7 @@ def test_a_long_section_is_split_between_paragraphs() -> None:
     assert all(chunk.text.endswith("prose.") and chunk.text.startswith(("# T", "Some")) for chunk in chunks)
 
 
-def test_a_fence_is_not_split_if_there_is_another_place_to_split() -> None:
+def test_a_fenced_code_block_is_not_split_if_there_is_another_place_to_split() -> None:
     fence = "```\n" + "code\n\n" * 100 + "```"
     chunks = chunks_of("d/a.md", "# T\n\n" + "Prose. " * 150 + "\n\n" + fence + "\n")
     assert [chunk.text.count("```") for chunk in chunks] == [0, 2]
@@ -229,13 +229,13 @@ def test_code_is_split_by_symbol_including_comments_above_it() -> None:
     assert [chunk.symbols for chunk in chunks] == [(), ("pkg/tool.py::a",), ("pkg/tool.py::b",)]
 
 
-def test_a_comment_block_above_stays_with_its_symbol() -> None:
+def test_a_comment_block_above_a_symbol_stays_with_it() -> None:
     body = "  x();\n" * 40
     text = f"int top = 1;\nint top2 = 2; /* {'a' * 60} */\n\n/*\nWhat it does\n*/\nint f() {{\n{body}}}\n"
     assert [(chunk.title, chunk.line_start) for chunk in chunks_of("a.c", text)] == [("a", 1), ("f (a)", 4)]
 
 
-def test_a_large_class_is_split_into_its_head_and_methods() -> None:
+def test_a_large_class_is_split_into_its_header_and_methods() -> None:
     body = "        x = 1\n" * 40
     text = f"class A:\n    '''{'Doc. ' * 30}'''\n\n    def m(self):\n{body}\n    def n(self):\n{body}\n    def o(self):\n{body}"
     assert titles_of("a.py", text) == ["A (a)", "A.m (a)", "A.n (a)", "A.o (a)"]
@@ -246,11 +246,11 @@ def test_a_small_class_is_one_chunk_with_its_methods() -> None:
     assert chunk.symbols == ("a.py::A", "a.py::A.m", "a.py::A.n")
 
 
-def test_trivial_symbols_share_a_chunk_that_lists_them() -> None:
+def test_very_short_symbols_share_a_chunk_whose_title_lists_them() -> None:
     assert titles_of("a.py", "def a(): pass\n\n\ndef b(): pass\n\n\ndef c(): pass\n") == ["a, b, c (a)"]
 
 
-def test_opening_and_closing_lines_join_the_symbols_inside() -> None:
+def test_opening_and_closing_lines_of_a_block_join_the_symbols_inside_it() -> None:
     body = "        x();\n" * 30
     chunks = chunks_of("a.rs", f"impl S {{\n    fn a() {{\n{body}    }}\n\n    fn b() {{\n{body}    }}\n}}\n")
     assert [chunk.title for chunk in chunks] == ["S.a (a)", "S.b (a)"]

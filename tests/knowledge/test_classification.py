@@ -48,7 +48,7 @@ def test_the_namespace_is_the_first_part_or_the_one_below_src(first: str, rest: 
     assert namespace_of(f"src/{first}/{rest}") == first
 
 
-def test_the_namespace_of_a_file_directly_in_src_is_src() -> None:
+def test_the_namespace_of_a_file_directly_in_src_or_the_root_is_its_first_part() -> None:
     assert namespace_of("src/main.rs") == "src"
     assert namespace_of("README.md") == "README.md"
 

@@ -291,7 +291,7 @@ def test_the_name_of_a_provider_sets_the_default_api_and_url(
 ##= docs/spec/models-and-recipes.md#model-router
 ##% A server MUST register the model providers that its configuration enables.
 ##= docs/spec/models-and-recipes.md#model-router
-##% A provider that cannot be used MUST be skipped with a reason, and the others stay available.
+##% A provider that cannot be used MUST be skipped and the reason reported; the others stay available.
 def test_providers_that_cannot_be_used_are_left_out_with_a_reason() -> None:
     found = connect_providers(
         {
@@ -302,6 +302,6 @@ def test_providers_that_cannot_be_used_are_left_out_with_a_reason() -> None:
     )
     assert found.providers == {}
     assert found.problems == (
-        "provider mystery: it needs baseUrl, because its name has no default URL",
+        "provider mystery: it needs baseUrl, because there is no default URL for this name",
         "provider openai: it needs apiKey",
     )

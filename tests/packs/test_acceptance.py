@@ -277,8 +277,8 @@ def test_the_cite_prompt_can_name_a_file(duvet_host: DuvetHost) -> None:
 
 
 def test_the_review_prompt_counts_requirements_and_can_be_limited_to_a_specification(duvet_host: DuvetHost) -> None:
-    assert "4 in all" in rendered(duvet_host, "review_coverage")
-    assert "1 in all" in rendered(duvet_host, "review_coverage", spec="specs/tea.md")
+    assert "4 in total" in rendered(duvet_host, "review_coverage")
+    assert "1 in total" in rendered(duvet_host, "review_coverage", spec="specs/tea.md")
 
 
 @pytest.mark.parametrize(

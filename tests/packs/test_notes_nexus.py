@@ -202,7 +202,7 @@ from pathlib import Path
 from contextive.config import ConfigRequest, load_config
 from contextive.errors import UpstreamError
 from contextive.ingest.notes_service import NotesService
-from contextive.models.ask import NOTHING_FOUND, HttpResponse
+from contextive.models.ask import NOTHING_FOUND, Answer
 from contextive.packs.notes.search_and_ask import Answerer, NotesRetriever
 from contextive.server.host import Host
 from contextive.server.serve import serve
@@ -214,10 +214,10 @@ class Fixed:
     async def answer(self, question, *, sampler=None):
         sources = await NotesRetriever(host.services.get(NotesService)).retrieve(question, 5)
         if not sources:
-            return HttpResponse(NOTHING_FOUND)
+            return Answer(NOTHING_FOUND)
         if "broken" in question:
             raise UpstreamError("the provider said: key sk-123 is bad")
-        return HttpResponse("It scatters [1].", tuple(enumerate(sources, 1)), "test/model")
+        return Answer("It scatters [1].", tuple(enumerate(sources, 1)), "test/model")
 
 def load():
     return load_config(ConfigRequest(project=Path.cwd(), environ={}))

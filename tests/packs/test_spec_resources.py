@@ -74,7 +74,7 @@ def test_an_unknown_resource_is_refused(uri: str, duvet_host: DuvetHost) -> None
 
 
 ##= docs/spec/trace.md#specification-resources
-##% The resources `/specifications` for all and `/specifications/{spec_id}` for one MUST return `id`, `name`, `url`
+##% The resources `/specifications` (all) and `/specifications/{spec_id}` (one) MUST return `id`, `name`, `url`
 ##% and `description`.
 def test_a_specification_is_listed_and_readable(duvet_host: DuvetHost) -> None:
     coffee, tea = duvet_host.read("duvet:///specifications")

@@ -35,13 +35,13 @@ RESERVED = ("vars", "steps", "captures", "result")
 ##% A string that consists of one template MUST keep the type of the template's value.
 @given(JSON)
 def test_a_string_with_only_a_template_keeps_the_type_of_its_value(value: Any) -> None:
-    names = TemplateValues({"x": value}, {"s": {"deep": [value]}}, {"c": value})
+    values = TemplateValues({"x": value}, {"s": {"deep": [value]}}, {"c": value})
     for template in ("${x}", "${ x }", "${vars.x}", "${captures.c}", "${steps.s.deep[0]}", "${steps.s.result.deep[0]}"):
-        assert render(template, names) == value
+        assert render(template, values) == value
 
 
 @given(PLAIN, JSON, PLAIN)
-def test_a_template_inside_a_text_becomes_text(before: str, value: Any, after: str) -> None:
+def test_a_template_inside_other_text_becomes_text(before: str, value: Any, after: str) -> None:
     rendered = render(f"{before}${{x}}{after}!", TemplateValues({"x": value}))
     assert rendered == f"{before}{as_text(value)}{after}!"
     assert as_text(value) == value if isinstance(value, str) else json.loads(as_text(value)) == value
@@ -49,19 +49,19 @@ def test_a_template_inside_a_text_becomes_text(before: str, value: Any, after: s
 
 @given(JSON)
 def test_a_value_without_templates_is_unchanged(value: Any) -> None:
-    if not list(paths_in_safely(value)) and "$${" not in json.dumps(value):
+    if not paths_or_error(value) and "$${" not in json.dumps(value):
         assert render(value, TemplateValues()) == value
 
 
-def paths_in_safely(value: Any) -> list[object]:
+def paths_or_error(value: Any) -> list[object]:
     try:
         return list(paths_in(value))
     except TemplateError:
-        return ["bad"]
+        return ["invalid"]
 
 
 ##= docs/spec/models-and-recipes.md#step-execution
-##% Text that a template inserted MUST NOT be expanded again, and a template cannot refer to the environment.
+##% Text that a template inserts MUST NOT be expanded again, and templates cannot refer to the environment.
 @given(st.text(max_size=30))
 def test_inserted_text_is_not_rendered_again(text: str) -> None:
     hostile = "${secret}" + text
@@ -77,12 +77,12 @@ def test_a_formatted_path_parses_to_the_same_path(rest: list[str | int], first: 
 
 @given(KEYS.filter(lambda key: key not in RESERVED), JSON)
 def test_lists_and_objects_are_rendered_except_for_keys(name: str, value: Any) -> None:
-    given_ = {"${" + name + "}": ["${" + name + "}", {"deep": "${vars." + name + "}"}], "n": 1}
-    rendered = render(given_, TemplateValues({name: value}))
+    template = {"${" + name + "}": ["${" + name + "}", {"deep": "${vars." + name + "}"}], "n": 1}
+    rendered = render(template, TemplateValues({name: value}))
     assert rendered == {"${" + name + "}": [value, {"deep": value}], "n": 1}
 
 
-def test_two_dollar_signs_are_an_escaped_one() -> None:
+def test_a_second_dollar_sign_escapes_a_template() -> None:
     assert render("$${x} costs ${x}", TemplateValues({"x": 5})) == "${x} costs 5"
     assert render("$${x}", TemplateValues()) == "${x}"
     assert render("$5 and $x", TemplateValues()) == "$5 and $x"
@@ -112,18 +112,18 @@ def test_templates_cannot_read_the_environment(monkeypatch: pytest.MonkeyPatch) 
         render("${SECRET_THING}", TemplateValues())
 
 
-def test_a_key_called_result_wins_over_the_optional_prefix() -> None:
-    names = TemplateValues(steps={"s": {"result": {"a": 1}}, "t": {"a": 2}})
-    assert render("${steps.s.result.a}", names) == 1
-    assert render("${steps.t.result.a}", names) == 2
+def test_a_key_named_result_takes_precedence_over_the_optional_prefix() -> None:
+    values = TemplateValues(steps={"s": {"result": {"a": 1}}, "t": {"a": 2}})
+    assert render("${steps.s.result.a}", values) == 1
+    assert render("${steps.t.result.a}", values) == 2
 
 
 def test_the_path_of_a_condition_is_relative_to_the_result() -> None:
-    names = TemplateValues({"v": 7}, {"s": 8}, {"c": 9})
+    values = TemplateValues({"v": 7}, {"s": 8}, {"c": 9})
     result = {"status": "ok", "results": [{"id": 1}], "steps": 3}
 
     def look(text: str) -> Any:
-        return names.look_up_in(result, parse_path(text))
+        return values.look_up_in(result, parse_path(text))
 
     assert look("status") == look("result.status") == "ok"
     assert look("result.results[0].id") == look("results[0].id") == 1

@@ -22,7 +22,7 @@ def loaded(folder: Path, values: dict[str, Any]) -> LoadedConfig:
     )
 
 
-def test_the_configured_facts_about_models_decide_which_one_is_picked(tmp_path: Path) -> None:
+def test_the_configured_properties_of_models_decide_which_one_is_picked(tmp_path: Path) -> None:
     models = {
         "small": {"contextWindow": 2000, "inputCost": 0.1, "outputCost": 0.1},
         "large": {"family": "gpt", "contextWindow": 100000, "inputCost": 5, "outputCost": 20},
@@ -35,7 +35,7 @@ def test_the_configured_facts_about_models_decide_which_one_is_picked(tmp_path: 
 
 ##= docs/spec/models-and-recipes.md#model-router
 ##% The router MUST look for models in a configured `llms.txt` file when no known model fits.
-def test_models_of_an_llms_txt_are_found_when_nothing_configured_fits(tmp_path: Path) -> None:
+def test_models_in_an_llms_txt_are_found_when_no_configured_model_fits(tmp_path: Path) -> None:
     (tmp_path / "llms.txt").write_text("## Models\n\n- [wide](https://example.org): context: 1m\n", encoding="utf-8")
     provider = {
         "baseUrl": "http://127.0.0.1:9/v1",
@@ -49,8 +49,8 @@ def test_models_of_an_llms_txt_are_found_when_nothing_configured_fits(tmp_path: 
 
 
 ##= docs/spec/models-and-recipes.md#model-router
-##% A provider that cannot be used MUST be skipped with a reason, and the others stay available.
-def test_an_unusable_provider_is_reported_and_not_a_crash(tmp_path: Path) -> None:
+##% A provider that cannot be used MUST be skipped and the reason reported; the others stay available.
+def test_an_unusable_provider_is_reported_and_does_not_cause_a_crash(tmp_path: Path) -> None:
     router = build_router(loaded(tmp_path, {"providers": {"mystery": {"apiKey": "k"}, "off": {"enabled": False}}}))
     assert not router.available
-    assert router.problems == ("provider mystery: it needs baseUrl, because its name has no default URL",)
+    assert router.problems == ("provider mystery: it needs baseUrl, because there is no default URL for this name",)

@@ -51,7 +51,10 @@ def test_without_an_index_a_server_is_alive_but_not_ready(web: HttpClient, folde
 def test_it_is_ready_as_soon_as_the_index_can_be_opened(web: HttpClient, folder: Path) -> None:
     (folder / ".contextive").unlink()
     wait_until(lambda: web.get("/readyz").status == 200, "the index to be opened", 10.0)
-    wait_until(lambda: web.get("/readyz").json["status"] == "ready", "the first run", 30.0)
+    try:
+        wait_until(lambda: web.get("/readyz").json["status"] == "ready", "the first run", 30.0)
+    except AssertionError:
+        raise AssertionError(web.get("/readyz").text) from None
     assert "dependencies" not in web.get("/readyz").json
     wait_until(lambda: web.get("/healthz").json["status"] == "ok", "the first run", 30.0)
     checks = web.get("/healthz").json["checks"]

@@ -9,7 +9,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from contextive.packs.knowledge.gateway_tools import gateway_pack
-from contextive.packs.knowledge.routes import ROUTES, SLOW_PER_MINUTE, WEIGHTS_PER_MINUTE
+from contextive.packs.knowledge.routes import LARGE_PER_MINUTE, ROUTES, WEIGHTS_PER_MINUTE
 from tests.raw_clients import HttpClient, WebServer
 from tests.server.conftest import ADMIN, READER
 from tests.server.gateways import TOKENS, UNLIMITED, ExampleProject, indexed_gateway
@@ -94,7 +94,7 @@ def test_routes_with_large_responses_are_limited_per_caller(tmp_path: Path) -> N
     station = ExampleProject(tmp_path / "project", tmp_path / "user")
     with station.serve(env=TOKENS) as running:
         admin = running.web.as_bearer(ADMIN)
-        for _ in range(SLOW_PER_MINUTE):
+        for _ in range(LARGE_PER_MINUTE):
             assert admin.get("/api/v1/audit/history").status == 200
         refused = admin.get("/api/v1/audit/history")
         assert (refused.status, refused.json["error"]["code"]) == (429, "rate_limited")
@@ -105,9 +105,9 @@ def test_routes_with_large_responses_are_limited_per_caller(tmp_path: Path) -> N
             assert admin.get("/api/v1/search/weights").status == 200
         assert admin.get("/api/v1/search/weights").status == 429
         reader = running.web.as_bearer(READER)
-        assert [reader.get("/api/v1/coverage").status for _ in range(SLOW_PER_MINUTE + 1)] == [
+        assert [reader.get("/api/v1/coverage").status for _ in range(LARGE_PER_MINUTE + 1)] == [
             404
-        ] * SLOW_PER_MINUTE + [429]
+        ] * LARGE_PER_MINUTE + [429]
         assert admin.get("/api/v1/coverage").status == 404, "another token at the same address is another caller"
 
 

@@ -136,7 +136,7 @@ def test_a_handler_over_its_time_limit_is_a_504_over_rest(web: HttpClient) -> No
 def test_a_result_over_the_size_limit_is_refused_with_its_size(pipe: StdioClient, era: str, tool: str) -> None:
     error = failure(call(pipe, era, tool, {"size": 1_000_001}))
     assert error["code"] == "too_large"
-    assert "1000000 are allowed" in error["message"]
+    assert "the limit is 1000000" in error["message"]
 
 
 def test_a_resource_is_measured_in_bytes_not_characters(pipe: StdioClient) -> None:

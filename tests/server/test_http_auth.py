@@ -204,7 +204,7 @@ def test_a_token_configured_by_hash_is_logged_by_name(server: WebServer) -> None
 
 
 ##= docs/spec/host.md#logs
-##% A secret of the configuration MUST NOT be logged.
+##% A secret from the configuration MUST NOT be logged.
 def test_tokens_appear_in_no_response_log_or_command_line(
     server: WebServer, reader: HttpClient, admin: HttpClient
 ) -> None:

@@ -134,7 +134,7 @@ def test_an_unknown_stateless_version_is_refused_with_what_is_supported(web: Htt
 ##= docs/spec/host.md#commands
 ##% The command `contextive-mcp serve --http` MUST serve many clients over HTTP.
 ##= docs/spec/host.md#protocol-versions
-##% Handshake and stateless requests MUST work on the same pipe and on the same path, in any order.
+##% Handshake and stateless requests MUST work on one stdio connection and on one HTTP path, in any order.
 def test_both_eras_are_served_at_the_same_time(web: HttpClient) -> None:
     session = web.open_session()
     for _ in range(3):

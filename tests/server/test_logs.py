@@ -1,4 +1,4 @@
-"""One JSON line per call: tool, duration, result, types and sizes of the arguments; no values, no forged lines."""
+"""Each call logs one JSON line with the types and sizes of its arguments, not the values; no caller can forge one."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def test_a_summary_is_bounded() -> None:
 
 
 ##= docs/spec/host.md#logs
-##% A secret of the configuration MUST NOT be logged.
+##% A secret from the configuration MUST NOT be logged.
 @pytest.mark.parametrize("secret", ["plain-secret-0123456789", 'quoted"and\\slashed-secret', "tab\tand-ünïcode-secret"])
 def test_a_secret_is_hidden_even_if_json_escapes_it(secret: str) -> None:
     stream = io.StringIO()
@@ -168,9 +168,9 @@ def test_a_line_is_ascii_and_keeps_the_text(text: str) -> None:
         pipeline.close()
     [line] = stream.getvalue().splitlines()
     assert line.isascii()
-    said = json.loads(line)
-    assert (said["event"], said["text"], said["nested"]["list"]) == (f"said {text}", text, [text, None])
-    assert (said["bytes"], said["number"], said["thing"]) == (repr(b"\xff"), 1.5, repr(io))
+    logged = json.loads(line)
+    assert (logged["event"], logged["text"], logged["nested"]["list"]) == (f"said {text}", text, [text, None])
+    assert (logged["bytes"], logged["number"], logged["thing"]) == (repr(b"\xff"), 1.5, repr(io))
 
 
 def test_the_record_of_a_call_works_with_standard_log_handlers(caplog: pytest.LogCaptureFixture) -> None:

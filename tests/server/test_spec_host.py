@@ -107,7 +107,7 @@ def test_a_wildcard_origin_is_refused(tmp_path: Path, origin: str) -> None:
 
 
 ##= docs/spec/host.md#logs
-##% A secret of the configuration MUST NOT be logged.
+##% A secret from the configuration MUST NOT be logged.
 def test_every_secret_of_the_configuration_is_redacted_in_logs(tmp_path: Path) -> None:
     values = {
         "auth": {"readerToken": "hidden-reader-0123456789", "adminToken": "hidden-admin-9876543210"},

@@ -38,7 +38,7 @@ def test_a_probe_with_server_discover_does_not_fix_the_era(raw: StdioClient) -> 
 ##= docs/spec/host.md#protocol-versions
 ##% The server MUST serve the stateless version 2026-07-28.
 ##= docs/spec/host.md#protocol-versions
-##% Handshake and stateless requests MUST work on the same pipe and on the same path, in any order.
+##% Handshake and stateless requests MUST work on one stdio connection and on one HTTP path, in any order.
 def test_requests_of_both_eras_are_served_in_any_order(raw: StdioClient) -> None:
     raw.initialize()
     for number in range(4):

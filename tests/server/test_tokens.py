@@ -177,7 +177,7 @@ def test_a_token_is_shown_once(station: ExampleProject) -> None:
 
 
 def test_the_command_lists_and_revokes(station: ExampleProject) -> None:
-    assert "No tokens" in station.run("token", "list")
+    assert "There are no tokens" in station.run("token", "list")
     station.create_token("ci", "--tool", "km-search", "--tool", "km-help")
     [entry] = json.loads(station.run("token", "list", "--json"))
     assert (entry["state"], entry["scope"], entry["tools"]) == ("valid", "reader", ["km-help", "km-search"])
@@ -190,7 +190,7 @@ def test_the_command_lists_and_revokes(station: ExampleProject) -> None:
     ("arguments", "code", "words"),
     [
         (["create"], 2, "needs a name"),
-        (["create", "a b"], 2, "A name has"),
+        (["create", "a b"], 2, "A name must have"),
         (["create", "x", "--tool", "no-such-tool"], 2, "There is no tool"),
         (["create", "x", "--tool", "km-ingest-trigger"], 2, "needs --scope maintainer"),
         (["create", "x", "--expires", "1970-01-01"], 2, "in the future"),

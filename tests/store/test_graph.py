@@ -1,4 +1,4 @@
-"""Nodes and edges of files and layers."""
+"""The nodes and edges that files and layers (named groups of nodes and edges) own."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from contextive.store.protocol import Store
 from .samples import entry, parsed, put, remove
 
 
-def state(store: Store, name: str, nodes: list[Node], edges: list[Edge] | None = None) -> bool:
+def replace_layer(store: Store, name: str, nodes: list[Node], edges: list[Edge] | None = None) -> bool:
     with store.transaction() as writer:
         return writer.put_layer(name, Layer(tuple(nodes), tuple(edges or ())))
 
@@ -22,31 +22,31 @@ def link(source: str, target: str) -> Edge:
 
 
 def test_a_layer_replaces_the_previous_one_and_returns_whether_it_changed(store: Store) -> None:
-    assert state(store, "@a", notes("x", "y"), [link("x", "y")])
-    assert not state(store, "@a", notes("y", "x"), [link("x", "y")])
+    assert replace_layer(store, "@a", notes("x", "y"), [link("x", "y")])
+    assert not replace_layer(store, "@a", notes("y", "x"), [link("x", "y")])
     before = store.generation()
-    assert not state(store, "@a", notes("x", "y"), [link("x", "y")])
+    assert not replace_layer(store, "@a", notes("x", "y"), [link("x", "y")])
     assert store.generation() == before
-    assert state(store, "@a", notes("x"))
+    assert replace_layer(store, "@a", notes("x"))
     assert store.graph.node("Note:y") is None
     assert store.graph.expand(["Note:x"], [], "both", 10) == ()
-    assert not state(store, "@never", [])
+    assert not replace_layer(store, "@never", [])
 
 
 ##= docs/spec/knowledge.md#nodes-and-edges
 ##% A node MUST be kept as long as at least one source defines it, and no longer.
 def test_nodes_and_edges_exist_until_their_last_owner_is_gone(store: Store) -> None:
-    state(store, "@a", notes("x", "y"), [link("x", "y")])
-    state(store, "@b", notes("x", "y"), [link("x", "y")])
-    state(store, "@a", [])
+    replace_layer(store, "@a", notes("x", "y"), [link("x", "y")])
+    replace_layer(store, "@b", notes("x", "y"), [link("x", "y")])
+    replace_layer(store, "@a", [])
     assert store.graph.expand(["Note:x"], [], "outgoing", 10) == (link("x", "y"),)
     assert store.graph.degree("Note:x") == {"LINKS_TO": 1}
-    state(store, "@b", [])
+    replace_layer(store, "@b", [])
     assert store.graph.node("Note:x") is None
     assert list(store.verify()) == []
 
 
-def test_for_each_property_the_first_owner_wins_and_files_come_before_layers(store: Store) -> None:
+def test_the_first_owner_sets_each_property_and_files_come_before_layers(store: Store) -> None:
     with store.transaction() as writer:
         writer.put_layer("@b", Layer((Node("Subsystem", "s", {"x": "b", "y": "b", "only": [1, True]}),)))
         writer.put_layer("@a", Layer((Node("Subsystem", "s", {"x": "a", "z": None}),)))
@@ -60,7 +60,7 @@ def test_for_each_property_the_first_owner_wins_and_files_come_before_layers(sto
     assert node is not None
     assert node.properties["x"] == "file"
     remove(store, "zzz")
-    state(store, "@a", [])
+    replace_layer(store, "@a", [])
     node = store.graph.node("Subsystem:s")
     assert node is not None
     assert node.properties == {"x": "b", "y": "b", "only": [1, True]}
@@ -68,23 +68,23 @@ def test_for_each_property_the_first_owner_wins_and_files_come_before_layers(sto
 
 def test_when_the_winning_owner_is_gone_the_next_one_wins(store: Store) -> None:
     for name, value in (("@a", 1), ("@b", 2), ("@c", 1)):
-        state(store, name, [Node("Note", "n", {"p": value})])
-    state(store, "@a", [])
+        replace_layer(store, name, [Node("Note", "n", {"p": value})])
+    replace_layer(store, "@a", [])
     node = store.graph.node("Note:n")
     assert node is not None
     assert node.properties == {"p": 2}
 
 
 def test_an_edge_is_hidden_until_both_its_ends_exist(store: Store) -> None:
-    state(store, "links:a", [], [link("x", "y")])
-    state(store, "@x", notes("x"))
+    replace_layer(store, "links:a", [], [link("x", "y")])
+    replace_layer(store, "@x", notes("x"))
     assert store.graph.expand(["Note:x"], [], "both", 10) == ()
     assert [item.subject for item in store.verify()] == ["edge"]
-    state(store, "@y", notes("y"))
+    replace_layer(store, "@y", notes("y"))
     assert store.graph.expand(["Note:y"], [], "incoming", 10) == (link("x", "y"),)
-    state(store, "@y", [])
+    replace_layer(store, "@y", [])
     assert store.graph.degree("Note:x") == {}
-    state(store, "@y", notes("y"))
+    replace_layer(store, "@y", notes("y"))
     assert store.graph.degree("Note:x") == {"LINKS_TO": 1}
     assert list(store.verify()) == []
 
@@ -92,7 +92,7 @@ def test_an_edge_is_hidden_until_both_its_ends_exist(store: Store) -> None:
 def test_removing_a_file_removes_its_links(store: Store) -> None:
     put(store, parsed("a"), parsed("b"))
     edge = Edge("SourceFile:a", "IMPORTS", "SourceFile:b")
-    state(store, "links:a", [], [edge])
+    replace_layer(store, "links:a", [], [edge])
     assert store.graph.expand(["SourceFile:b"], ["IMPORTS"], "incoming", 5) == (edge,)
     remove(store, "a")
     put(store, parsed("a"))
@@ -101,16 +101,16 @@ def test_removing_a_file_removes_its_links(store: Store) -> None:
 
 def test_a_file_and_a_layer_with_the_same_name_are_two_owners(store: Store) -> None:
     put(store, parsed("@types"))
-    state(store, "@types", notes("x"))
+    replace_layer(store, "@types", notes("x"))
     remove(store, "@types")
     assert store.graph.node("Note:x") is not None
 
 
-def test_edges_are_returned_by_type_and_direction_up_to_a_limit_for_each_node(store: Store) -> None:
+def test_expand_filters_edges_by_type_and_direction_and_limits_them_per_node(store: Store) -> None:
     nodes = notes("hub", "other", *(f"n{number:02}" for number in range(20)))
     edges = [link("hub", f"n{number:02}") for number in range(20)]
     edges += [Edge("Note:hub", "PART_OF", "Note:other"), link("n03", "hub"), link("hub", "hub")]
-    state(store, "@a", nodes, edges)
+    replace_layer(store, "@a", nodes, edges)
     outgoing = store.graph.expand(["Note:hub"], [], "outgoing", 4)
     assert outgoing == (link("hub", "hub"), link("hub", "n00"), link("hub", "n01"), link("hub", "n02"))
     assert store.graph.expand(["Note:hub"], ["PART_OF"], "outgoing", 4) == (Edge("Note:hub", "PART_OF", "Note:other"),)
@@ -125,8 +125,8 @@ def test_edges_are_returned_by_type_and_direction_up_to_a_limit_for_each_node(st
     assert store.graph.degree("Note:none") == {}
 
 
-def test_nodes_are_listed_by_key_page_by_page(store: Store) -> None:
-    state(store, "@a", [*notes("b", "B", "a", "é", "c"), Node("Section", "a")])
+def test_nodes_are_listed_in_key_order_in_pages(store: Store) -> None:
+    replace_layer(store, "@a", [*notes("b", "B", "a", "é", "c"), Node("Section", "a")])
     first = store.graph.nodes_labelled("Note", None, 2)
     assert [node.key for node in first] == ["B", "a"]
     assert [node.key for node in store.graph.nodes_labelled("Note", "a", 10)] == ["b", "c", "é"]
@@ -134,12 +134,12 @@ def test_nodes_are_listed_by_key_page_by_page(store: Store) -> None:
 
 
 def test_keys_are_found_ignoring_case(store: Store) -> None:
-    state(store, "@a", [*notes("Straße", "STRASSE", "other"), Node("Section", "strasse")])
+    replace_layer(store, "@a", [*notes("Straße", "STRASSE", "other"), Node("Section", "strasse")])
     assert {node.key for node in store.graph.nodes_keyed("Note", "strasse")} == {"Straße", "STRASSE"}
     assert store.graph.nodes_keyed("Note", "street") == ()
 
 
-def test_nodes_are_found_by_a_part_of_key_or_name_in_label_order(store: Store) -> None:
+def test_nodes_are_found_by_part_of_their_key_or_name_in_the_order_of_the_given_labels(store: Store) -> None:
     nodes = [
         Node("Note", "zeta-Graph"),
         Node("Note", "alpha", {"name": "The GRAPH"}),
@@ -147,7 +147,7 @@ def test_nodes_are_found_by_a_part_of_key_or_name_in_label_order(store: Store) -
         Node("Requirement", "Überblick"),
         Node("Note", "100%"),
     ]
-    state(store, "@a", nodes)
+    replace_layer(store, "@a", nodes)
     assert [node.key for node in store.graph.find_nodes("gRaPh", ["Section", "Note"], 10)] == [
         "graph/1",
         "alpha",
@@ -157,12 +157,12 @@ def test_nodes_are_found_by_a_part_of_key_or_name_in_label_order(store: Store) -
     assert [node.key for node in store.graph.find_nodes("ÜBER", ["Requirement"], 2)] == ["Überblick"]
     assert [node.key for node in store.graph.find_nodes("0%", ["Note"], 5)] == ["100%"]
     assert store.graph.find_nodes("_", ["Note"], 5) == ()
-    state(store, "@a", [Node("Note", "alpha", {"name": "Renamed"})])
+    replace_layer(store, "@a", [Node("Note", "alpha", {"name": "Renamed"})])
     assert store.graph.find_nodes("graph", ["Note"], 5) == ()
 
 
 def test_unconnected_nodes_are_those_without_edges_of_the_given_types(store: Store) -> None:
-    state(store, "@a", notes("a", "b", "c", "d"), [link("a", "b"), Edge("Note:c", "PART_OF", "Note:d")])
+    replace_layer(store, "@a", notes("a", "b", "c", "d"), [link("a", "b"), Edge("Note:c", "PART_OF", "Note:d")])
     assert [node.key for node in store.graph.unconnected("Note", ["LINKS_TO"], None, 10)] == ["c", "d"]
     assert [node.key for node in store.graph.unconnected("Note", ["LINKS_TO"], "c", 10)] == ["d"]
     assert [node.key for node in store.graph.unconnected("Note", ["PART_OF"], None, 1)] == ["a"]
@@ -170,7 +170,7 @@ def test_unconnected_nodes_are_those_without_edges_of_the_given_types(store: Sto
 
 
 def test_many_nodes_are_read_at_once(store: Store) -> None:
-    state(store, "@a", notes(*(f"n{number}" for number in range(300))))
+    replace_layer(store, "@a", notes(*(f"n{number}" for number in range(300))))
     wanted = [f"Note:n{number}" for number in range(0, 600, 2)]
     found = store.graph.nodes([*wanted, "without label", "Note:"])
     assert set(found) == {node_id for node_id in wanted if int(node_id[6:]) < 300}
@@ -179,7 +179,7 @@ def test_many_nodes_are_read_at_once(store: Store) -> None:
 def test_nodes_with_edges_returns_the_same_edges_as_expand(store: Store) -> None:
     keys = [f"n{number:02}" for number in range(12)]
     edges = [link(source, target) for source in keys[:6] for target in keys if source != target]
-    state(store, "@a", [Node("Note", key, {"title": key.upper()}) for key in keys], edges)
+    replace_layer(store, "@a", [Node("Note", key, {"title": key.upper()}) for key in keys], edges)
     node_ids = ["Note:n00", "Note:n07", "Note:none", "Symbol:none"]
     for limit in (3, 100):
         nodes, found = store.graph.nodes_with_edges(node_ids, ["LINKS_TO"], limit)
@@ -190,8 +190,8 @@ def test_nodes_with_edges_returns_the_same_edges_as_expand(store: Store) -> None
 def test_numbered_edges_returns_the_same_edges_as_expand(store: Store) -> None:
     keys = [f"n{number:02}" for number in range(12)]
     edges = [link(source, target) for source in keys[:6] for target in keys if source != target]
-    state(store, "@a", notes(*keys), edges)
-    state(store, "@b", notes(*keys), edges[::2])
+    replace_layer(store, "@a", notes(*keys), edges)
+    replace_layer(store, "@b", notes(*keys), edges[::2])
     with store.snapshot():
         numbers = {f"Note:{key}": store.graph.node_number(f"Note:{key}") for key in keys}
         nodes = store.graph.nodes_numbered(number for number in numbers.values() if number is not None)

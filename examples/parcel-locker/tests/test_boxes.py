@@ -13,7 +13,7 @@ def test_the_smallest_box_that_fits_is_given() -> None:
     assert wall().box_for_delivery(20).number == 2
 
 
-def test_a_box_that_is_taken_is_never_given() -> None:
+def test_an_occupied_box_is_never_assigned() -> None:
     ##= docs/spec/locker.md#delivery
     ##= type=test
     ##% The locker MUST NOT open a box that holds a parcel for a new delivery.

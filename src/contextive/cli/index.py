@@ -35,7 +35,9 @@ def configure_ingest(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--dry-run", action="store_true", help="report what a run would do, and write nothing")
     parser.add_argument("--full", action="store_true", help="parse every file, even if it has not changed")
     parser.add_argument(
-        "--no-vectors", action="store_true", help="do not compute embeddings (slow on a first run); a later run does"
+        "--no-vectors",
+        action="store_true",
+        help="do not compute embeddings (slow on a first run); a later run adds them",
     )
     parser.add_argument(
         "--dummy-embeddings", action="store_true", help="compute embeddings without a model, for experiments"
@@ -51,7 +53,7 @@ def run_ingest(options: argparse.Namespace) -> int:
 
 def configure_rebuild(parser: argparse.ArgumentParser) -> None:
     add_project_options(parser, profile=False)
-    parser.add_argument("--no-vectors", action="store_true", help="do not compute embeddings; a later run does")
+    parser.add_argument("--no-vectors", action="store_true", help="do not compute embeddings; a later run adds them")
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.set_defaults(run=run_rebuild, name="rebuild", dry_run=False, dummy_embeddings=False)
 

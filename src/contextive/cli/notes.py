@@ -25,7 +25,7 @@ def configure_notes(parser: argparse.ArgumentParser) -> None:
         "file",
         type=Path,
         metavar="PATH",
-        help="import: a vault (folder of notes) or a zip file of one; export: the zip file to write",
+        help="import: a vault (folder of notes) or a zipped vault; export: the zip file to write",
     )
     parser.add_argument("--force", action="store_true", help="with export: replace an existing file")
     parser.add_argument("--json", action="store_true", help="print JSON")

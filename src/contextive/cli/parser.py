@@ -28,7 +28,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "backup": ("contextive.cli.backups", "Create, list and check backups of votes, reports and history"),
     "restore": ("contextive.cli.backups", "Restore a backup"),
     "eval": ("contextive.cli.index", "Measure search quality with votes or a file of judgements"),
-    "feedback": ("contextive.cli.feedback", "Export the votes on search results, without names and notes"),
+    "feedback": ("contextive.cli.feedback", "Export the votes on search results, without names or notes"),
     "report": ("contextive.cli.duvet", "Report which requirements are implemented and tested"),
     "schema": ("contextive.cli.inspect", "Print the JSON Schema of the configuration"),
     "init": ("contextive.cli.project", "Write a first configuration, and show how to connect clients"),

@@ -64,7 +64,7 @@ def run_init(options: argparse.Namespace) -> int:
 def _print_found(found: Survey, text: str, name: str, *, written: bool) -> None:
     from contextive.ops.install import terminal_command
 
-    print_line(f"Wrote {name}." if written else f"Nothing was written. {name} would be:")
+    print_line(f"Wrote {name}." if written else f"Nothing was written. {name} would contain:")
     print_line()
     for line in text.splitlines():
         print_line(f"  {line}".rstrip())
@@ -75,7 +75,7 @@ def _print_found(found: Survey, text: str, name: str, *, written: bool) -> None:
     command = terminal_command()
     steps = [
         ("doctor", "check the setup"),
-        ("ingest", "build the search index; a server also does this by itself"),
+        ("ingest", "build the search index; the server also does this automatically"),
         ("search WORDS", "search code, documents, requirements and notes"),
     ]
     steps += [(f"install {client.key} --write", f"connect {client.title}") for client in CLIENTS.values()]

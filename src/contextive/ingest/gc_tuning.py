@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import Final
 
 GC_THRESHOLD: Final = 50_000
-"""Objects created between two collections; a few megabytes at most wait that long."""
+"""Objects created between two collections; at most a few megabytes of garbage accumulate in between."""
 _lock = threading.Lock()
 _saved_thresholds: list[tuple[int, int, int]] = []
 """One entry per active block; the first is the original threshold."""

@@ -1,4 +1,4 @@
-"""Resolves imports, calls, tests and document links between files, again only if a change may affect them."""
+"""Resolves imports, calls, tests and document links between files; after a change, only those it may affect."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ DeclaredSymbol = tuple[str, Symbol]
 
 @dataclass(slots=True)
 class LinkChanges:
-    """The changes of a run that links depend on."""
+    """The changes in a run that may affect links."""
 
     paths: set[str] = field(default_factory=set)
     removed: set[str] = field(default_factory=set)
     names: set[str] = field(default_factory=set)
-    """Symbol names that were added, changed or removed, and path keys of added and removed files."""
+    """Symbol names that were added, changed or removed, and the `path_keys` of added and removed files."""
 
     def __bool__(self) -> bool:
         return bool(self.paths or self.removed)
@@ -58,32 +58,32 @@ class LinkChanges:
 
 
 def path_keys(path: str) -> set[str]:
-    """The last parts of references that may mean the file at this path."""
+    """The last parts (see `last_part`) of all references that may refer to the file at this path."""
     name = posixpath.basename(path)
     return {name.rpartition(".")[2], name, *import_keys(path)}
 
 
 class Linker:
-    """Resolves the references of files with the symbols and paths in the store."""
+    """Resolves the references in files to the symbols and paths in the store."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    def link(self, touched: LinkChanges | None, progress: IngestProgress) -> None:
-        """Resolve the links of every file that the changes may affect; of all files if `touched` is None."""
+    def link(self, changes: LinkChanges | None, progress: IngestProgress) -> None:
+        """Resolve the links of every file that the changes may affect, or of all files if `changes` is None."""
         rows = {row.artifact.path: row.artifact for row in self._store.files.artifacts()}
         ids = {path: artifact_node_id(path, artifact.artifact_type) for path, artifact in rows.items()}
         known = KnownPaths.of(rows)
-        if touched is None:
+        if changes is None:
             affected = sorted(rows)
             named = _by_name(self._store.files.symbols())
         else:
-            affected = sorted((touched.paths | self._store.files.paths_referring_to(touched.names)) & rows.keys())
+            affected = sorted((changes.paths | self._store.files.paths_referring_to(changes.names)) & rows.keys())
             named = None
         for start in range(0, len(affected), _BATCH_FILES):
             batch = affected[start : start + _BATCH_FILES]
             references = {path: self._store.files.references(path) for path in batch}
-            by_name = named if named is not None else self._named(references.values())
+            by_name = named if named is not None else self._symbols_by_name(references.values())
             layers = [
                 (path, link_layer(path, _resolve(path, refs, known, by_name, rows[path].artifact_type == "test"), ids))
                 for path, refs in references.items()
@@ -91,16 +91,16 @@ class Linker:
             with self._store.transaction() as writer:
                 for path, layer in layers:
                     writer.put_layer(f"links:{path}", layer)
-                if start == 0 and touched is not None:
-                    for path in sorted(touched.removed):
+                if start == 0 and changes is not None:
+                    for path in sorted(changes.removed):
                         writer.put_layer(f"links:{path}", Layer())
             progress("link", start + len(batch), len(affected))
-        if not affected and touched is not None and touched.removed:
+        if not affected and changes is not None and changes.removed:
             with self._store.transaction() as writer:
-                for path in sorted(touched.removed):
+                for path in sorted(changes.removed):
                     writer.put_layer(f"links:{path}", Layer())
 
-    def _named(self, references: Iterable[Sequence[Reference]]) -> Mapping[str, list[DeclaredSymbol]]:
+    def _symbols_by_name(self, references: Iterable[Sequence[Reference]]) -> Mapping[str, list[DeclaredSymbol]]:
         names = {last_part(reference.name) for group in references for reference in group}
         return _by_name(self._store.files.symbols_named(names))
 
@@ -134,7 +134,7 @@ def _resolve(
 def _links(
     references: Iterable[Reference], known: KnownPaths, by_name: Mapping[str, Sequence[DeclaredSymbol]]
 ) -> Iterable[str]:
-    """Files and symbols that a document links to or mentions. An ambiguous name is not a link."""
+    """Files and symbols that a document links to or mentions. Ambiguous names are skipped."""
     for reference in references:
         if reference.kind not in ("link", "mention"):
             continue
@@ -161,5 +161,5 @@ def _by_name(symbols: Iterable[DeclaredSymbol]) -> dict[str, list[DeclaredSymbol
 
 
 def _link_key(symbol: Symbol) -> tuple[str, str, str, str]:
-    """The properties of a symbol that links depend on, without its lines."""
+    """The properties of a symbol that links depend on; line numbers are not among them."""
     return symbol.id, symbol.qualified_name, symbol.kind, symbol.language

@@ -21,7 +21,7 @@ from contextive.workspace.directory_handles import READ_REGULAR
 
 MAX_FILES = 50_000
 MAX_TOTAL_BYTES = 512 * 1024 * 1024
-_MAX_RATIO = 200
+_MAX_COMPRESSION_RATIO = 200
 _MAX_DEPTH = 32
 _NOTE_ENDINGS = (".md", ".markdown")
 _EPOCH = (1980, 1, 1, 0, 0, 0)
@@ -38,7 +38,7 @@ class ImportFailure:
 
 @dataclass(frozen=True, slots=True)
 class ImportReport:
-    """The result of an import: the paths of new notes, the failures, and the number of files that are not notes."""
+    """The result of an import: the paths of new notes, the failures, and the number of skipped files."""
 
     imported: tuple[str, ...]
     errors: tuple[ImportFailure, ...]
@@ -51,9 +51,9 @@ class ImportReport:
 ##= docs/spec/notes.md#vaults
 ##% An import MUST NOT replace a note, and it names the files that it did not import.
 def import_vault(service: NotesService, source: Path) -> ImportReport:
-    """Import the Markdown files of a vault with their folders, texts unchanged.
+    """Import the Markdown files of a vault with their folders, without changing their text.
 
-    Nothing is overwritten: a path or slug that already exists is a failure of that file. An archive with paths that
+    Nothing is overwritten: a file whose path or slug already exists counts as a failure. An archive with paths that
     lead outside it, with links, or with a disproportionate unpacked size is refused as a whole.
     """
     if source.is_dir():
@@ -88,7 +88,7 @@ def import_vault(service: NotesService, source: Path) -> ImportReport:
 ##= docs/spec/notes.md#vaults
 ##% The command `notes export` MUST write all notes as a zip file that can be imported again.
 def export_vault(service: NotesService) -> bytes:
-    """All notes as a zip file, texts unchanged. The same notes always produce the same bytes."""
+    """All notes as a zip file, with their text unchanged. The same notes always produce the same bytes."""
     notes = sorted(service.view().catalog.notes, key=lambda note: note.path)
     bases = NotesEditor(service).folders
     buffer = io.BytesIO()
@@ -104,7 +104,7 @@ def export_vault(service: NotesService) -> bytes:
 
 
 def _from_directory(source: Path) -> tuple[list[tuple[str, bytes]], int]:
-    """The notes of a directory. Links and hidden folders are skipped."""
+    """The notes of a directory. Links, and hidden files and folders, are skipped."""
     found: list[tuple[str, bytes]] = []
     skipped, total = 0, 0
     for path in _walk(source, 0):
@@ -181,7 +181,7 @@ def _from_zip(source: Path) -> tuple[list[tuple[str, bytes]], int]:
 ##% An archive with paths that lead outside it, with links, or with a disproportionate unpacked size MUST be refused
 ##% as a whole.
 def _check_entry(entry: zipfile.ZipInfo, seen: set[str]) -> None:
-    """Refuse the whole archive for an entry that no honest program writes."""
+    """Refuse the whole archive if an entry looks malicious or cannot be read."""
     name = entry.orig_filename.rstrip("/")
     parts = name.split("/")
     if not name or "\\" in name or "\0" in name or ":" in parts[0] or any(part in ("", ".", "..") for part in parts):
@@ -192,8 +192,8 @@ def _check_entry(entry: zipfile.ZipInfo, seen: set[str]) -> None:
         raise Forbidden("The vault contains a link.")
     if entry.flag_bits & _ENCRYPTED:
         raise InvalidRequest("The vault is encrypted.")
-    if entry.file_size > MAX_NOTE_BYTES and entry.file_size > _MAX_RATIO * max(entry.compress_size, 1):
-        raise TooLarge("The unpacked size of the vault is disproportionate.")
+    if entry.file_size > MAX_NOTE_BYTES and entry.file_size > _MAX_COMPRESSION_RATIO * max(entry.compress_size, 1):
+        raise TooLarge("A file in the vault is far larger unpacked than packed, as in a zip bomb.")
     if name.casefold() in seen:
         raise InvalidRequest("The vault has two files with the same name.")
     seen.add(name.casefold())
@@ -212,5 +212,5 @@ def _checked_text(name: str, data: bytes) -> str:
 
 def _too_large() -> TooLarge:
     return TooLarge(
-        f"The vault has more than {MAX_FILES} files, {MAX_TOTAL_BYTES} bytes or {_MAX_DEPTH} nested folders."
+        f"The vault has more than {MAX_FILES} files, {MAX_TOTAL_BYTES} bytes or {_MAX_DEPTH} levels of folders."
     )

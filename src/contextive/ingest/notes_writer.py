@@ -143,7 +143,7 @@ def open_writer(root: Path, bases: tuple[str, ...]) -> Iterator[FolderWriter]:
 
 
 ##= docs/spec/notes.md#writing-rules
-##% A note MUST NOT be written through a link or outside the folders of notes.
+##% A note MUST NOT be written through a symbolic link or outside the note folders.
 def open_below(top: int, folder: str, *, make: bool = False) -> int:
     """A handle of a directory below another one, opened without following links."""
     return open_nested_folder(top, folder.split("/"), make=make)

@@ -60,7 +60,8 @@ def default_trace_settings(
 
 
 ##= docs/spec/trace.md#defaults
-##% The texts of URLs and the requirement files that older versions of duvet keep below `specs` MUST be supported.
+##% Downloaded specifications, and the requirement files that older versions of duvet keep below `specs`, MUST be
+##% supported.
 def _old_layout_settings(
     settings: TraceSettings, root: str, stored: dict[str, str], allows: Allows | None, folders: DirectoryListings
 ) -> TraceSettings:

@@ -1,4 +1,4 @@
-"""Checks the index against the files: parses every file again and compares it with its rows."""
+"""Checks the index against the files: parses every file again and compares the result with its rows in the store."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def verify_index(
         elif row is None or path not in ledger:
             yield Discrepancy(path, "it is not indexed")
         elif ledger[path].parser != parser_version(path):
-            yield Discrepancy(path, "it was indexed by another version or with other settings")
+            yield Discrepancy(path, "it was indexed by another version of Contextive or with other settings")
         else:
             yield from _compare(with_git_and_extra_chunks(outcome[0], row.artifact.git, extra.get(path, ())), store)
     for path in sorted(ledger.keys() - on_disk):

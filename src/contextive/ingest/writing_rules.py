@@ -55,7 +55,7 @@ _SHORT_NAME: Final = re.compile(r"~[0-9]")
 ##= docs/spec/gateway.md#document-rules
 ##% A file that controls a tool or an agent MUST NOT be written.
 ##= docs/spec/notes.md#writing-rules
-##% A note MUST NOT be written under a name that agents read as instructions, regardless of case.
+##% A note MUST NOT be written under a file name that agents read as instructions, regardless of case.
 def check_name(name: str) -> None:
     """Raise Forbidden if no tool may write a file with this name."""
     if reason := reason_to_refuse(name):

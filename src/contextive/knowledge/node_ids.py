@@ -33,7 +33,7 @@ _LABELS_BY_NAME: Final = {label.lower(): (label,) for label in LABELS} | {
 _MAX_CHARACTERS = 4096
 _HINT = (
     f"Write Label:key, as in DesignDoc:docs/README.md. Labels: {', '.join(LABELS)}; "
-    f"{', '.join(ALIASES)} are accepted for files."
+    f"{', '.join(ALIASES)} are also accepted as labels of files."
 )
 
 

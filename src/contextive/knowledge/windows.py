@@ -28,20 +28,20 @@ def cut_windows(lines: TextLines, title: str, window: Window = DEFAULT_WINDOW) -
     first, stop = lines.trim(0, len(lines.items))
     starts = lines.starts
     while first < stop:
-        most = min(bisect_right(starts, starts[first] + window.size + 1) - 1, stop)
-        if most <= first:
+        window_end = min(bisect_right(starts, starts[first] + window.size + 1) - 1, stop)
+        if window_end <= first:
             yield from cut_line(lines, first, title, window)
             first += 1
             continue
-        begin, end = lines.trim(first, most)
+        begin, end = lines.trim(first, window_end)
         if begin < end:
             yield ChunkDraft("window", title, begin, end, lines.text(begin, end))
-        if most >= stop:
+        if window_end >= stop:
             return
         # The next window starts with the last lines of this one, but always at a later line.
-        first = max(first + 1, min(bisect_left(starts, starts[most] - window.overlap), most))
-        if lines.size(most, most + 1) > window.size:
-            first = most
+        first = max(first + 1, min(bisect_left(starts, starts[window_end] - window.overlap), window_end))
+        if lines.size(window_end, window_end + 1) > window.size:
+            first = window_end
 
 
 def cut_line(lines: TextLines, line: int, title: str, window: Window = DEFAULT_WINDOW) -> Iterator[ChunkDraft]:

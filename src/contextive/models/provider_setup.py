@@ -52,7 +52,7 @@ class ConnectedProviders:
 ##= docs/spec/models-and-recipes.md#model-router
 ##% A server MUST register the model providers that its configuration enables.
 ##= docs/spec/models-and-recipes.md#model-router
-##% A provider that cannot be used MUST be skipped with a reason, and the others stay available.
+##% A provider that cannot be used MUST be skipped and the reason reported; the others stay available.
 def connect_providers(settings: Mapping[str, ProviderSettings]) -> ConnectedProviders:
     """The enabled providers. No request is sent."""
     providers: dict[str, Provider] = {}
@@ -73,7 +73,7 @@ def _provider(name: str, entry: ProviderSettings) -> Provider | str:
     kind = entry.kind or (defaults[0] if defaults else "openai-compatible")
     base_url = entry.base_url or _default_url(kind, defaults)
     if base_url is None:
-        return "it needs baseUrl, because its name has no default URL"
+        return "it needs baseUrl, because there is no default URL for this name"
     if entry.base_url is None and entry.api_key is None and base_url.startswith("https:"):
         return "it needs apiKey"
     if kind == "anthropic":

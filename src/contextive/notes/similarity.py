@@ -24,7 +24,7 @@ _MAX_COMPARED = 300
 
 
 ##= docs/spec/notes.md#writing-rules
-##% The answer to a write SHOULD name notes with similar content, and nothing is merged.
+##% The answer to a write SHOULD name notes with similar content, without merging them.
 def similar_notes(note: Note, others: Iterable[Note], limit: int = 3) -> list[Note]:
     """The notes that share many words with this one, most similar first."""
     candidates = [other for other in others if other.path != note.path]

@@ -22,13 +22,13 @@ _MAX_NAME_BYTES = 200
 ##= docs/spec/notes.md#slugs
 ##% A slug MUST contain only lower-case ASCII letters, digits and single dashes.
 def slugify(text: str) -> str:
-    """The text in lower case with only ASCII letters, digits and single dashes for spaces. It may be empty."""
+    """The text in lower case, with dashes for spaces and only ASCII letters and digits kept. It may be empty."""
     dashed = _SPACES.sub("-", text.strip().lower())
     return _DASHES.sub("-", _DROPPED.sub("", dashed)).strip("-")
 
 
 def first_slug(*names: str) -> str:
-    """The slug of the first name that has one. If none has, names in other scripts are transliterated to ASCII."""
+    """The slug of the first name that has one. If none does, names in other scripts are transliterated to ASCII."""
     for name in names:
         if slug := slugify(name):
             return slug

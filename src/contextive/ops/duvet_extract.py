@@ -42,14 +42,14 @@ def extract_to(
     project.progress("Extracting", f"requirements from {target.path}")
     content = ProjectFiles(project.root).read(path)
     if isinstance(content, Unreadable):
-        hint = "Store its text there, or use --fetch to download it." if target.is_url else "Check the path."
+        hint = f"Save its text as {path}, or use --fetch to download it." if target.is_url else "Check the path."
         raise ConfigError(f"{target.path} cannot be read: {content.reason}.", hint=hint)
     sections = extract_requirements(parse_specification(content.text, format_, path))
     folder = requirements_dir(target, download_dir, out if out != "." else "")
-    write = format_requirement_file if extension == "toml" else format_requirement_comments
+    to_text = format_requirement_file if extension == "toml" else format_requirement_comments
     for section, requirements in sections:
         write_report(
-            project.root / folder.lstrip("/") / f"{section.id}.{extension}", write(target.path, section, requirements)
+            project.root / folder.lstrip("/") / f"{section.id}.{extension}", to_text(target.path, section, requirements)
         )
     total = sum(len(requirements) for _, requirements in sections)
     project.progress("Extracted", f"{total} requirements across {len(sections)} sections ")

@@ -110,7 +110,7 @@ class DuvetProject:
         specifications = project.settings.specifications
         self.progress("Extracting", "requirements")
         for target, reason in project.missing():
-            hint = " Store its text there, or use --fetch to download it." if target.is_url else ""
+            hint = " Save its text at that path, or use --fetch to download it." if target.is_url else ""
             raise ConfigError(f"{reason}.{hint}")
         if write:
             # Before the sources are scanned, because these files may be among them.

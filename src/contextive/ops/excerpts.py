@@ -14,7 +14,7 @@ _LINES_AFTER = 4
 
 
 def code_blocks(files: ProjectFiles, citations: Iterable[Citation]) -> dict[Citation, str]:
-    """The code around each citation as HTML, without requirements and files that cannot be read."""
+    """The code around each citation as HTML. Declared requirements and unreadable files are skipped."""
     by_file: dict[str, list[Citation]] = {}
     for citation in citations:
         if citation.type is not CitationType.SPEC:

@@ -22,7 +22,7 @@ _TAIL = """\
 # Plugins add tools. Install the plugin, name it here, and trust this file with: contextive-mcp trust
 # toolPacks:
 #   some-plugin:
-#     mode: read-only    # or read-write, to offer tools that change something too
+#     mode: read-only    # or read-write, to also offer tools that change something
 
 # Set tokens for HTTP in the environment: KM_READER_TOKEN and KM_ADMIN_TOKEN.
 """

@@ -22,9 +22,9 @@ def status_of(index: Index, health: Mapping[str, Any]) -> dict[str, Any]:
     totals = index.store.files.totals()
     return {
         "health": health,
-        "files": sum(of_type.files for of_type in totals.values()),
-        "by_type": {kind: of_type.files for kind, of_type in sorted(totals.items())},
-        "chunks": sum(of_type.chunks for of_type in totals.values()),
+        "files": sum(type_totals.files for type_totals in totals.values()),
+        "by_type": {kind: type_totals.files for kind, type_totals in sorted(totals.items())},
+        "chunks": sum(type_totals.chunks for type_totals in totals.values()),
         "vectors": {f"{model.name}": count for model, count in index.store.search.vector_counts().items()},
         "vectors_to_make": as_of.pending_vectors,
         "left_out": index.skipped(),

@@ -12,7 +12,7 @@ from contextive.recipes.template import ValuePath
 VariableType: TypeAlias = Literal["string", "integer", "number", "boolean", "array", "object", "any"]
 
 RECIPE_RUNNER_LABEL = "recipe"
-"""The label of tools that run recipes. A recipe may not call them, so recipes cannot call each other without end."""
+"""The label of tools that run recipes. A recipe may not call them, so recipes cannot call each other endlessly."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class Variable:
 
 @dataclass(frozen=True, slots=True)
 class ResultCondition:
-    """A condition on the value at a path of a result."""
+    """A condition on the value at a path in a result."""
 
     path: ValuePath
     operator: Literal["equals", "not_equals", "exists"]

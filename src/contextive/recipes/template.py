@@ -144,7 +144,7 @@ def render(value: Any, values: TemplateValues) -> Any:
 
 
 ##= docs/spec/models-and-recipes.md#step-execution
-##% Text that a template inserted MUST NOT be expanded again, and a template cannot refer to the environment.
+##% Text that a template inserts MUST NOT be expanded again, and templates cannot refer to the environment.
 def _render_text(text: str, values: TemplateValues) -> Any:
     whole = _TEMPLATE.fullmatch(text)
     if whole is not None and whole[1] is not None:

@@ -1,4 +1,4 @@
-"""Error messages for invalid arguments, written so that the caller can correct the call."""
+"""Prepares arguments for validation, and writes error messages from which the caller can correct the call."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MAX_PROBLEMS = 5
 
 ##= docs/spec/host.md#tool-calls
 ##% An error about arguments MUST name each argument at fault and what is allowed.
-def explain_arguments(tool: str, schema: dict[str, Any], problems: ValidationError) -> InvalidRequest:
+def invalid_arguments_error(tool: str, schema: dict[str, Any], problems: ValidationError) -> InvalidRequest:
     """One error that names each invalid argument and what is allowed."""
     details = problems.errors(include_url=False, include_context=True, include_input=False)
     messages = [_problem(tool, dict(detail)) for detail in details[:_MAX_PROBLEMS]]
@@ -58,8 +58,8 @@ def _resolved(schema: dict[str, Any], spec: dict[str, Any]) -> dict[str, Any]:
     return spec
 
 
-def with_whole_numbers(arguments: Any) -> str:
-    """Arguments as JSON with `5.0` written as `5`: an integer for JSON Schema, but not for the parser."""
+def json_with_integers(arguments: Any) -> str:
+    """Arguments as JSON, with `5.0` written as `5`: JSON Schema treats 5.0 as an integer, but the parser does not."""
     return json.dumps(_with_integers(arguments))
 
 
@@ -83,7 +83,7 @@ def _problem(tool: str, detail: dict[str, Any]) -> str:
         case "missing":
             return f"{tool} needs the argument {where!r}"
         case "model_type" | "json_invalid" if not where:
-            return f"{tool} needs an object with arguments"
+            return f"{tool} needs its arguments as an object"
         case "model_type":
             return f"{where!r}: input should be an object"
         case "literal_error" | "enum":
@@ -93,10 +93,10 @@ def _problem(tool: str, detail: dict[str, Any]) -> str:
             return f"{where!r}: {message[0].lower()}{message[1:]}"
 
 
-def _fields(schema: dict[str, Any], of: dict[str, Any]) -> str:
-    required = set(of.get("required", ()))
+def _fields(schema: dict[str, Any], parent: dict[str, Any]) -> str:
+    required = set(parent.get("required", ()))
     return ", ".join(
-        f"{name}{'' if name in required else '?'}: {_type(schema, spec)}" for name, spec in of["properties"].items()
+        f"{name}{'' if name in required else '?'}: {_type(schema, spec)}" for name, spec in parent["properties"].items()
     )
 
 

@@ -26,7 +26,7 @@ from contextive.errors import (
     TooLarge,
     Unavailable,
 )
-from contextive.registry.arguments import explain_arguments, with_whole_numbers
+from contextive.registry.arguments import invalid_arguments_error, json_with_integers
 from contextive.registry.content import (
     Audio,
     Content,
@@ -376,17 +376,17 @@ def parse_arguments(tool: Tool, arguments: Mapping[str, Any]) -> BaseModel:
         return tool.input_model.model_validate_json(text, strict=True)
     except ValidationError as problems:
         if any(detail["type"] == "int_type" for detail in problems.errors(include_url=False, include_input=False)):
-            whole = with_whole_numbers(arguments)
+            whole = json_with_integers(arguments)
             if whole != text:
                 return _parse_json(tool, whole)
-        raise explain_arguments(tool.name, tool.input_schema, problems) from None
+        raise invalid_arguments_error(tool.name, tool.input_schema, problems) from None
 
 
 def _parse_json(tool: Tool, text: str) -> BaseModel:
     try:
         return tool.input_model.model_validate_json(text, strict=True)
     except ValidationError as problems:
-        raise explain_arguments(tool.name, tool.input_schema, problems) from None
+        raise invalid_arguments_error(tool.name, tool.input_schema, problems) from None
 
 
 def well_formed(text: str) -> str:

@@ -186,7 +186,7 @@ class GraphService:
         return Neighbourhood(node, found, total)
 
     ##= docs/spec/knowledge.md#km-graph-subsystem
-    ##% Related nodes MUST be paged by `cursor`, each returned once, with their `total`.
+    ##% Related nodes MUST be paged with `cursor`, each returned exactly once, and counted in `total`.
     ##= docs/spec/knowledge.md#km-graph-subsystem
     ##% Artifacts MUST be omitted if `include_artifacts` is false.
     def subsystem(

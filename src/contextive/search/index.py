@@ -376,7 +376,7 @@ class Index:
         return self._reporter().lifecycle()
 
     def skipped(self) -> dict[str, int]:
-        """How many files the last run left out, by reason."""
+        """How many files the last run skipped, by reason."""
         found: dict[str, int] = json.loads(self.store.state("skipped") or "{}")
         return found
 

@@ -16,7 +16,7 @@ from starlette.routing import BaseRoute, Route
 
 from contextive.errors import ContextiveError, InvalidIdentifier, InvalidRequest, NotFound, ToolNotFound, Unavailable
 from contextive.packs.knowledge.gateway_tools import gateway_pack
-from contextive.packs.knowledge.routes import ROUTES, SLOW_PER_MINUTE, WEIGHTS_PER_MINUTE, GatewayRoute
+from contextive.packs.knowledge.routes import LARGE_PER_MINUTE, ROUTES, WEIGHTS_PER_MINUTE, GatewayRoute
 from contextive.registry import Caller, Surface, Tool
 from contextive.registry.registry import safe_repr
 from contextive.server.guard import LIMIT_KEY
@@ -43,7 +43,7 @@ class RouteLimits:
     def of(cls, rate_requests: int) -> RouteLimits:
         """Route limits, which are off if the general limit is off."""
         return cls(
-            {n: RateLimiter(n if rate_requests else 0, _WINDOW_SECONDS) for n in (SLOW_PER_MINUTE, WEIGHTS_PER_MINUTE)}
+            {n: RateLimiter(n if rate_requests else 0, _WINDOW_SECONDS) for n in (LARGE_PER_MINUTE, WEIGHTS_PER_MINUTE)}
         )
 
     def count(self, route: GatewayRoute, limit_key: str) -> None:

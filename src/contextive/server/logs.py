@@ -63,7 +63,7 @@ class LogPipeline:
             logging.getLogger(noisy).setLevel(max(LEVELS[level], logging.WARNING) if level == "info" else LEVELS[level])
 
     ##= docs/spec/host.md#logs
-    ##% A secret of the configuration MUST NOT be logged.
+    ##% A secret from the configuration MUST NOT be logged.
     def redact(self, secrets: Sequence[str]) -> None:
         """Replace these values in every line."""
         self._writer.redact(secrets)

@@ -113,8 +113,8 @@ def _route_operation(route: GatewayRoute, tool: Tool, schemas: dict[str, Any]) -
         operation["responses"][str(route.invalid_status)] = _failure(str(route.invalid_status))
     if route.method == "POST":
         body = _hoist_definitions(tool.name, tool.input_schema, schemas)
-        if route.more_body_properties:
-            body = {**body, "properties": {**body["properties"], **route.more_body_properties}}
+        if route.extra_body_properties:
+            body = {**body, "properties": {**body["properties"], **route.extra_body_properties}}
         operation["requestBody"] = {"required": True, "content": {"application/json": {"schema": body}}}
     return operation
 

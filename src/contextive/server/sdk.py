@@ -1,4 +1,4 @@
-"""The few uses of private SDK interfaces, in one file so that they are easy to check at an upgrade.
+"""All uses of private interfaces of the MCP SDK, in one file so that they are easy to check after an upgrade.
 
 Checked against mcp 2.3; `pyproject.toml` pins the minor version.
 """
@@ -15,7 +15,7 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
 
 def connection_of(ctx: ServerRequestContext[Any, Any]) -> Connection:
-    """The connection of a request. The session does not expose it, and only it knows when the peer disconnects."""
+    """The connection of a request. Only it knows when the peer disconnects, but the session does not expose it."""
     return ctx.session._connection
 
 

@@ -184,7 +184,7 @@ def _signature(loaded: LoadedConfig) -> list[tuple[int, int, int] | None]:
 
 
 ##= docs/spec/host.md#logs
-##% A secret of the configuration MUST NOT be logged.
+##% A secret from the configuration MUST NOT be logged.
 def secrets_of(host: Host) -> list[str]:
     """Every secret value of the configuration, to be redacted in logs."""
     config = host.config

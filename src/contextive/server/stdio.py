@@ -76,7 +76,7 @@ class StdioPipe:
     ##= docs/spec/host.md#protocol-versions
     ##% The server MUST serve the stateless version 2026-07-28.
     ##= docs/spec/host.md#protocol-versions
-    ##% Handshake and stateless requests MUST work on the same pipe and on the same path, in any order.
+    ##% Handshake and stateless requests MUST work on one stdio connection and on one HTTP path, in any order.
     async def run(self, fd_in: int, fd_out: int, stop: asyncio.Event) -> None:
         server = self._handlers.server
         legacy = ServerRunner(server, self._connection, {})

@@ -86,14 +86,14 @@ class Backups:
         clock: Callable[[], float] = time.time,
         observer: Callable[[BackupEnded], None] = lambda _ended: None,
     ) -> None:
-        """`observer` is called after every attempt, also after a failed one."""
+        """`observer` is called after every attempt, even a failed one."""
         self.settings = settings
         self._store = store
         self._clock = clock
         self._observer = observer
 
     def create(self, destination: str | None = None, *, caller: str = "owner", prune: bool = True) -> Backup:
-        """Create a backup. Without `destination`, the oldest archives over the limit are deleted."""
+        """Create a backup. Without `destination`, the oldest archives beyond `retention` are deleted."""
         try:
             backup = self._create(destination, caller, prune=prune)
         except ContextiveError:
@@ -158,7 +158,7 @@ class Backups:
 
     def _configured_folder(self) -> _BackupFolder | None:
         """The configured directory. Inside the project it is opened without following links, because the project may
-        be a clone of somebody else's repository; a directory outside was chosen by the user."""
+        be a clone of somebody else's repository; a directory outside it was chosen by the user."""
         given = self.settings.destination
         if given is None:
             return None
@@ -187,7 +187,7 @@ class Backups:
     ##% A failed backup MUST leave nothing behind.
     @contextmanager
     def _staging(self) -> Iterator[Path]:
-        """A temporary directory for the copies. Only the holder of the lease has one, so others are left over from a
+        """A temporary directory for the copies. Only the holder of the lease has one, so any other is left over from a
         crash."""
         with self._open_folder(_BackupFolder(self.settings.state_dir, ("backups",))):
             folder = self.settings.state_dir / "backups"
@@ -275,7 +275,7 @@ class Backups:
 
 @dataclass(frozen=True, slots=True)
 class _BackupFolder:
-    """A directory: a configured root, and the steps below it, which are opened without following links."""
+    """A directory: a configured root and the folder names below it, which are opened without following links."""
 
     root: Path
     steps: tuple[str, ...]
@@ -285,7 +285,7 @@ class _BackupFolder:
         return self.root.joinpath(*self.steps)
 
     def steps_to(self, absolute: str) -> tuple[str, ...] | None:
-        """The steps from here to a directory below; None if it is not below or a step is not a plain name."""
+        """The folder names from here down to a directory; None if it is not below this one or a name is not allowed."""
         for base in (self.path, Path(os.path.realpath(self.path))):
             wanted = Path(absolute)
             if wanted.is_relative_to(base):
@@ -295,7 +295,7 @@ class _BackupFolder:
 
 
 def _publish_archive(new: NewFile, now: float) -> str:
-    """Publish the archive under a name with the time in UTC. A second one in the same second gets a number."""
+    """Publish the archive under a name with the UTC time. Further archives in the same second get a number."""
     stamp = datetime.fromtimestamp(now, UTC).strftime("%Y%m%dT%H%M%S")
     for number in range(1, _MAX_PER_SECOND):
         name = f"km-backup-{stamp}.tgz" if number == 1 else f"km-backup-{stamp}-{number}.tgz"
@@ -314,5 +314,5 @@ def _sort_key(path: Path) -> tuple[str, int]:
 def _translate_os_error(failure: OSError) -> ContextiveError:
     return Unavailable(
         f"The backup cannot be written: {failure.strerror or 'the operating system refused it'}.",
-        hint="Check that the backup directory is not a link, can be written, and has free space.",
+        hint="Check that the backup directory is not a link, is writable, and has free space.",
     )

@@ -1,7 +1,7 @@
 """The block parser: markdown-it, with lazy continuation lines as CommonMark defines them.
 
 If a line is indented less than its list item, markdown-it measures its indent from that item. CommonMark measures it
-from the container that the line is still in: with four columns or more the line cannot start a block, and continues
+from the container that the line is still in: a line indented by four columns or more cannot start a block and continues
 the paragraph.
 """
 
@@ -21,7 +21,8 @@ _OPENING = frozenset("`~>*-_+<#0123456789")
 _NOT_PLAIN_FIRST = _OPENING | {"["}
 _NOT_PLAIN_LATER = _OPENING | {"="}
 _UNDERLINE_LINES = 32
-"""How far to search for an underline before calling the rule: without a limit, long lists take quadratic time."""
+"""How many lines to search for an underline. After these, the heading rule is called anyway: without a limit, long
+lists would take quadratic time."""
 
 
 @cache
@@ -97,7 +98,7 @@ def _is_lazy(state: StateBlock, line: int) -> bool:
 
 
 def _remembering_indent(rule: _Rule) -> _Rule:
-    """The list rule, which records the indent around the list while it parses the items."""
+    """The list rule, which also records the indent of the container of the list while it parses the items."""
 
     def changed(state: StateBlock, line: int, end: int, silent: bool) -> bool:
         if silent:

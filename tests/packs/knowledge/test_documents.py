@@ -95,7 +95,7 @@ def test_a_destination_with_an_extension_is_a_file_and_without_one_a_directory(
 ##= docs/spec/gateway.md#km-upload
 ##% A missing source MUST be refused with `invalid_request`.
 def test_a_missing_source_is_an_invalid_request(host: Host) -> None:
-    with pytest.raises(InvalidRequest, match="no such file"):
+    with pytest.raises(InvalidRequest, match="source does not exist"):
         upload(host, "notes/nothing.md")
 
 
@@ -278,7 +278,7 @@ def test_reserved_or_invalid_metadata_keys_are_refused(host: Host, key: str) -> 
 def test_content_with_front_matter_gets_no_second_one(host: Host, root: Path) -> None:
     for own in ("---\ntitle: Mine\n---\n\nText\n", '+++\ntitle = "Mine"\n+++\n\nText\n'):
         assert (root / store(host, own)["relative_path"]).read_text(encoding="utf-8") == own
-        with pytest.raises(InvalidRequest, match="of its own"):
+        with pytest.raises(InvalidRequest, match="already has front matter"):
             store(host, own, title="Yours")
 
 

@@ -156,7 +156,7 @@ def test_a_subsystem_lists_related_nodes_with_their_paths(call: Call) -> None:
 
 
 ##= docs/spec/knowledge.md#km-graph-subsystem
-##% Related nodes MUST be paged by `cursor`, each returned once, with their `total`.
+##% Related nodes MUST be paged with `cursor`, each returned exactly once, and counted in `total`.
 ##= docs/spec/knowledge.md#km-graph-subsystem
 ##% Artifacts MUST be omitted if `include_artifacts` is false.
 def test_pages_of_a_subsystem_contain_each_node_once(call: Call) -> None:

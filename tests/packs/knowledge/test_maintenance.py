@@ -21,16 +21,16 @@ Call = Callable[..., dict[str, Any]]
 
 
 @pytest.fixture
-def maintain(repository: Path, open_host: OpenHost) -> Call:
+def as_maintainer(repository: Path, open_host: OpenHost) -> Call:
     host = open_host(repository, **ADMIN)
     return lambda tool, /, **arguments: call_tool(host, tool, arguments)
 
 
 ##= docs/spec/gateway.md#km-ingest-status
 ##% Before the first run, the `status` MUST be `not_found`.
-def test_without_a_run_the_status_is_not_found(maintain: Call) -> None:
-    assert maintain("km-ingest-status") == {"status": "not_found", "now": {}}
-    assert maintain("km-ingest-status", profile="nightly")["profile"] == "nightly"
+def test_without_a_run_the_status_is_not_found(as_maintainer: Call) -> None:
+    assert as_maintainer("km-ingest-status") == {"status": "not_found", "now": {}}
+    assert as_maintainer("km-ingest-status", profile="nightly")["profile"] == "nightly"
 
 
 ##= docs/spec/gateway.md#km-ingest-trigger
@@ -42,12 +42,12 @@ def test_without_a_run_the_status_is_not_found(maintain: Call) -> None:
 ##% The tool `km-ingest-status` MUST return the newest run, or the newest run of `profile`.
 ##= docs/spec/gateway.md#km-ingest-status
 ##% A returned run MUST include its id, profile, start, duration, success, files by type, chunks and git HEAD.
-def test_a_run_is_recorded_and_reported(maintain: Call) -> None:
-    run = maintain("km-ingest-trigger", profile="nightly")
+def test_a_run_is_recorded_and_reported(as_maintainer: Call) -> None:
+    run = as_maintainer("km-ingest-trigger", profile="nightly")
     assert (run["status"], run["success"], run["profile"]) == ("success", True, "nightly")
     assert run["run"]["artifacts"]
     assert sum(run["artifact_counts"].values()) == run["artifact_count"]
-    status = maintain("km-ingest-status")
+    status = as_maintainer("km-ingest-status")
     assert status["status"] == "ok"
     for key in (
         "run_id",
@@ -60,29 +60,29 @@ def test_a_run_is_recorded_and_reported(maintain: Call) -> None:
         "repo_head",
     ):
         assert status[key] == run[key] == status["run"][key]
-    assert maintain("km-ingest-status", profile="nightly")["run_id"] == run["run_id"]
-    assert maintain("km-ingest-status", profile="other")["status"] == "not_found"
+    assert as_maintainer("km-ingest-status", profile="nightly")["run_id"] == run["run_id"]
+    assert as_maintainer("km-ingest-status", profile="other")["status"] == "not_found"
 
 
 ##= docs/spec/knowledge.md#index-updates
 ##% An unchanged file SHOULD NOT be parsed or embedded again.
-def test_a_run_without_changes_creates_no_chunks(maintain: Call, repository: Path) -> None:
-    first = maintain("km-ingest-trigger")
-    again = maintain("km-ingest-trigger")
+def test_unchanged_files_create_no_chunks_and_deleted_files_are_reported(as_maintainer: Call, repository: Path) -> None:
+    first = as_maintainer("km-ingest-trigger")
+    again = as_maintainer("km-ingest-trigger")
     assert (first["chunk_count"] > 0, again["chunk_count"]) == (True, 0)
     assert first["profile"] == "manual"
     (repository / "docs/gauge.md").unlink()
-    removed = maintain("km-ingest-trigger")["run"]["removed_artifacts"]
+    removed = as_maintainer("km-ingest-trigger")["run"]["removed_artifacts"]
     assert [(row["path"], row["status"]) for row in removed] == [("docs/gauge.md", "deleted")]
 
 
 ##= docs/spec/gateway.md#km-ingest-trigger
 ##% With `dry_run`, the tool MUST write nothing.
-def test_a_dry_run_writes_nothing(maintain: Call) -> None:
-    dry = maintain("km-ingest-trigger", dry_run=True)
+def test_a_dry_run_writes_nothing(as_maintainer: Call) -> None:
+    dry = as_maintainer("km-ingest-trigger", dry_run=True)
     assert (dry["status"], dry["chunk_count"] > 0) == ("success", True)
-    assert maintain("km-ingest-status")["status"] == "not_found"
-    assert maintain("km-ingest-list")["runs"] == []
+    assert as_maintainer("km-ingest-status")["status"] == "not_found"
+    assert as_maintainer("km-ingest-list")["runs"] == []
 
 
 ##= docs/spec/gateway.md#km-ingest-trigger
@@ -96,9 +96,9 @@ def test_dummy_embeddings_are_computed_on_request(repository: Path, open_host: O
 
 ##= docs/spec/gateway.md#km-ingest-trigger
 ##% A call with `paths` MUST be refused with `unsupported_operation`.
-def test_single_paths_are_not_supported(maintain: Call) -> None:
+def test_a_run_for_given_paths_is_not_supported(as_maintainer: Call) -> None:
     with pytest.raises(UnsupportedOperation) as raised:
-        maintain("km-ingest-trigger", paths=["docs/gauge.md"])
+        as_maintainer("km-ingest-trigger", paths=["docs/gauge.md"])
     assert raised.value.code == "unsupported_operation"
 
 
@@ -112,11 +112,11 @@ def test_only_the_newest_reports_are_kept(repository: Path, open_host: OpenHost)
 
 ##= docs/spec/gateway.md#km-ingest-status
 ##% The tool `km-ingest-list` MUST list runs, newest first.
-def test_runs_are_listed_newest_first(maintain: Call) -> None:
-    ids = [maintain("km-ingest-trigger", profile=name)["run_id"] for name in ("a", "b", "c")]
-    assert [run["run_id"] for run in maintain("km-ingest-list")["runs"]] == ids[::-1]
-    assert len(maintain("km-ingest-list", limit=2)["runs"]) == 2
-    assert [run["profile"] for run in maintain("km-ingest-list", profile="b")["runs"]] == ["b"]
+def test_runs_are_listed_newest_first(as_maintainer: Call) -> None:
+    ids = [as_maintainer("km-ingest-trigger", profile=name)["run_id"] for name in ("a", "b", "c")]
+    assert [run["run_id"] for run in as_maintainer("km-ingest-list")["runs"]] == ids[::-1]
+    assert len(as_maintainer("km-ingest-list", limit=2)["runs"]) == 2
+    assert [run["profile"] for run in as_maintainer("km-ingest-list", profile="b")["runs"]] == ["b"]
 
 
 ##= docs/spec/gateway.md#km-lifecycle-report
@@ -124,10 +124,12 @@ def test_runs_are_listed_newest_first(maintain: Call) -> None:
 ##% without tests.
 ##= docs/spec/gateway.md#km-lifecycle-report
 ##% A document MUST be reported as stale when its last commit is older than `knowledge.staleDays`.
-def test_the_lifecycle_report_lists_old_isolated_and_untested_items(maintain: Call, repository: Path) -> None:
+def test_the_lifecycle_report_lists_stale_documents_isolated_nodes_and_test_gaps(
+    as_maintainer: Call, repository: Path
+) -> None:
     (repository / "docs/new.md").write_text("# New\n\nJust written.\n", encoding="utf-8")
     commit_all(repository, "Long ago", when="2024-06-01T12:00:00+00:00")
-    report = maintain("km-lifecycle-report")
+    report = as_maintainer("km-lifecycle-report")
     assert report["status"] == "success"
     assert {row["path"] for row in report["stale_docs"]} >= {"docs/new.md", "docs/gauge.md"}
     assert {row["subsystem"] for row in report["missing_tests"]} >= {"Alerts"}
@@ -139,8 +141,8 @@ def test_the_lifecycle_report_lists_old_isolated_and_untested_items(maintain: Ca
     assert report["thresholds"] == {"stale_days": 30}
 
 
-def searched(maintain: Call) -> tuple[str, list[str]]:
-    answer = maintain("km-search", query="siren")
+def search_for_siren(as_maintainer: Call) -> tuple[str, list[str]]:
+    answer = as_maintainer("km-search", query="siren")
     return answer["metadata"]["request_id"], [result["chunk"]["chunk_id"] for result in answer["results"]]
 
 
@@ -150,12 +152,12 @@ def searched(maintain: Call) -> tuple[str, list[str]]:
 ##% A later vote by the same caller on the same result MUST replace the earlier one.
 def test_a_later_vote_replaces_the_first(repository: Path, open_host: OpenHost) -> None:
     host = open_host(repository, **ADMIN)
-    maintain: Call = lambda tool, /, **arguments: call_tool(host, tool, arguments)  # noqa: E731
-    request_id, chunks = searched(maintain)
+    as_maintainer: Call = lambda tool, /, **arguments: call_tool(host, tool, arguments)  # noqa: E731
+    request_id, chunks = search_for_siren(as_maintainer)
     given = {"request_id": request_id, "chunk_id": chunks[0]}
-    first = maintain("km-feedback-submit", **given, vote=1, note="useful", context={"task": "demo"})
+    first = as_maintainer("km-feedback-submit", **given, vote=1, note="useful", context={"task": "demo"})
     assert (first["status"], first["source"], first["note"]) == ("success", "mcp.manual", "useful")
-    maintain("km-feedback-submit", **given, vote=-0.5)
+    as_maintainer("km-feedback-submit", **given, vote=-0.5)
     store = host.services.get(Index).store
     assert [(vote.chunk_id, vote.vote) for vote in store.records.votes()] == [(chunks[0], -0.5)]
     assert {entry.tool for entry in store.records.audit(10)} == {"km-feedback-submit"}
@@ -164,38 +166,38 @@ def test_a_later_vote_replaces_the_first(repository: Path, open_host: OpenHost) 
 ##= docs/spec/gateway.md#km-feedback-submit
 ##% A vote MUST be between -1 and 1.
 @pytest.mark.parametrize("vote", [1.5, -2, "good"])
-def test_a_vote_out_of_range_is_refused(maintain: Call, vote: object) -> None:
-    request_id, chunks = searched(maintain)
+def test_an_invalid_vote_is_refused(as_maintainer: Call, vote: object) -> None:
+    request_id, chunks = search_for_siren(as_maintainer)
     with pytest.raises(InvalidRequest):
-        maintain("km-feedback-submit", request_id=request_id, chunk_id=chunks[0], vote=vote)
+        as_maintainer("km-feedback-submit", request_id=request_id, chunk_id=chunks[0], vote=vote)
 
 
 ##= docs/spec/gateway.md#km-feedback-submit
 ##% A vote on a chunk that the search did not return MUST be refused with `not_found`.
-def test_a_vote_on_a_result_that_was_not_returned_is_refused(maintain: Call) -> None:
-    request_id, chunks = searched(maintain)
+def test_a_vote_on_a_result_that_was_not_returned_is_refused(as_maintainer: Call) -> None:
+    request_id, chunks = search_for_siren(as_maintainer)
     with pytest.raises(NotFound):
-        maintain("km-feedback-submit", request_id="another", chunk_id=chunks[0], vote=1)
+        as_maintainer("km-feedback-submit", request_id="another", chunk_id=chunks[0], vote=1)
     with pytest.raises(NotFound):
-        maintain("km-feedback-submit", request_id=request_id, chunk_id="docs/none.md::0", vote=1)
+        as_maintainer("km-feedback-submit", request_id=request_id, chunk_id="docs/none.md::0", vote=1)
 
 
 ##= docs/spec/gateway.md#km-feedback-submit
 ##% The tool `km-feedback-batch` MUST record all of its votes or none.
-def test_all_votes_of_a_batch_are_stored_or_none(repository: Path, open_host: OpenHost) -> None:
+def test_a_batch_stores_all_of_its_votes_or_none(repository: Path, open_host: OpenHost) -> None:
     host = open_host(repository, **ADMIN)
-    maintain: Call = lambda tool, /, **arguments: call_tool(host, tool, arguments)  # noqa: E731
-    request_id, chunks = searched(maintain)
+    as_maintainer: Call = lambda tool, /, **arguments: call_tool(host, tool, arguments)  # noqa: E731
+    request_id, chunks = search_for_siren(as_maintainer)
     good = [{"request_id": request_id, "chunk_id": chunk, "vote": 1} for chunk in chunks[:2]]
     store = host.services.get(Index).store
     with pytest.raises(NotFound):
-        maintain("km-feedback-batch", votes=[*good, {"request_id": request_id, "chunk_id": "none", "vote": 1}])
+        as_maintainer("km-feedback-batch", votes=[*good, {"request_id": request_id, "chunk_id": "none", "vote": 1}])
     assert store.records.votes() == ()
-    assert len(maintain("km-feedback-batch", votes=good)["votes"]) == 2
+    assert len(as_maintainer("km-feedback-batch", votes=good)["votes"]) == 2
     assert len(store.records.votes()) == 2
 
 
-def test_a_reader_is_not_offered_write_tools(repository: Path, open_host: OpenHost) -> None:
+def test_a_reader_cannot_call_maintainer_tools(repository: Path, open_host: OpenHost) -> None:
     host = open_host(repository)
     for tool in ("km-ingest-trigger", "km-ingest-status", "km-lifecycle-report", "km-feedback-submit"):
         with pytest.raises(Forbidden):
@@ -211,10 +213,10 @@ def test_a_run_reports_progress_to_the_client(repository: Path) -> None:
         "CONTEXTIVE_KNOWLEDGE__AUTO_INGEST": "false",
     }
     with StdioClient("serve", cwd=repository, env=environment) as pipe:
-        asked = envelope({"name": "km-ingest-trigger", "arguments": {}}, meta={"progressToken": "run"})
-        answer = pipe.ask("tools/call", asked, 60.0)
+        request = envelope({"name": "km-ingest-trigger", "arguments": {}}, meta={"progressToken": "run"})
+        answer = pipe.ask("tools/call", request, 60.0)
     assert answer["result"]["structuredContent"]["status"] == "success"
-    progress = [note["params"] for note in pipe.notifications if note["method"] == "notifications/progress"]
+    progress = [sent["params"] for sent in pipe.notifications if sent["method"] == "notifications/progress"]
     assert progress
-    steps = [note["progress"] for note in progress]
+    steps = [params["progress"] for params in progress]
     assert steps == sorted(set(steps))

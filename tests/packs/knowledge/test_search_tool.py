@@ -313,7 +313,7 @@ def test_returned_results_are_stored_for_votes(repository: Path, open_host: Open
 
 
 ##= docs/spec/knowledge.md#other-query-tools
-##% The tool `km-search-batch` MUST answer up to ten queries, each as `km-search` would without graph context.
+##% The tool `km-search-batch` MUST answer up to ten queries, each in the same way as `km-search` without graph context.
 def test_a_batch_returns_the_same_as_single_searches(call: Call) -> None:
     answers = call("km-search-batch", queries=["calibrate_sensor", "siren silence"], limit=3)["answers"]
     for answer, query in zip(answers, ["calibrate_sensor", "siren silence"], strict=True):

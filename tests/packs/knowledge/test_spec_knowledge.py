@@ -86,7 +86,7 @@ def test_command_line_flags_add_to_the_filters(command: Command) -> None:
 
 
 ##= docs/spec/knowledge.md#km-graph-subsystem
-##% The depth MUST default to 1 and be at most 5, and the limit defaults to 25 and is at most 100.
+##% The depth MUST default to 1 (at most 5), and the limit to 25 (at most 100).
 ##= docs/spec/knowledge.md#km-graph-search
 ##% The limit of nodes found MUST default to 20 and be at most 50.
 def test_the_graph_tools_have_the_specified_limits(call: Call) -> None:

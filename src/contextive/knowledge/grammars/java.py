@@ -10,13 +10,13 @@ _IMPORT = re.compile(r"import\s+(?:static\s+)?([\w.]*\w(?:\.\*)?)")
 
 
 def import_names(text: str, _path: str) -> tuple[str, ...]:
-    """The dotted name as written, including `.*`, and also its class if a member is imported."""
+    """The dotted name as written, including `.*`, and also the name of the class if a member of a class is imported."""
     found = _IMPORT.match(text)
     if found is None:
         return ()
     name = found.group(1)
-    above, _, _ = name.rpartition(".")
-    return (name, above) if above.rpartition(".")[2][:1].isupper() else (name,)
+    parent, _, _ = name.rpartition(".")
+    return (name, parent) if parent.rpartition(".")[2][:1].isupper() else (name,)
 
 
 JAVA = Grammar(
@@ -27,7 +27,8 @@ JAVA = Grammar(
         ("interface", "[(interface_declaration) (annotation_type_declaration)] @d"),
         ("type", "(enum_declaration) @d"),
         ("method", "[(method_declaration) (constructor_declaration) (compact_constructor_declaration)] @d"),
-        # A pattern for the name alone matches only after its object, so a long chain keeps every match open at once.
+        # The whole call is captured, not only its name: a pattern for the name cannot complete until the object before
+        # it has been parsed, so a long chain of calls would keep many incomplete matches at once.
         ("invocation", "(method_invocation) @n"),
         ("call", "(object_creation_expression type: (_) @n)"),
         ("import", "(import_declaration) @n"),

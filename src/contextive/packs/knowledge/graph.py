@@ -58,7 +58,7 @@ def graph_node(given: NodeInput, ctx: Context) -> NodeAnswer:
 
 
 ##= docs/spec/knowledge.md#km-graph-subsystem
-##% The depth MUST default to 1 and be at most 5, and the limit defaults to 25 and is at most 100.
+##% The depth MUST default to 1 (at most 5), and the limit to 25 (at most 100).
 class SubsystemInput(ToolInput):
     name: str = Field(min_length=1, max_length=500, description="Name of the subsystem; case does not matter")
     depth: int = Field(1, ge=0, le=5, description="Hops")

@@ -8,8 +8,8 @@ from typing import Any, Literal
 
 from contextive.errors import InvalidRequest
 
-SLOW_PER_MINUTE, WEIGHTS_PER_MINUTE = 30, 60
-"""Requests per minute from one address: on routes with large answers, and on the weights."""
+LARGE_PER_MINUTE, WEIGHTS_PER_MINUTE = 30, 60
+"""Requests per minute from one address: to each route with large answers, and to the route for the search weights."""
 _SEARCH_FILTERS = frozenset(
     {
         "subsystems", "artifact_types", "namespaces", "tags", "symbols", "symbol_kinds", "symbol_languages",
@@ -18,14 +18,14 @@ _SEARCH_FILTERS = frozenset(
 )  # fmt: skip
 _FEEDBACK = {
     "type": "object",
-    "description": "The caller's rating of the results, stored with them",
+    "description": "The caller's vote on the results as a whole, stored with them",
     "properties": {"vote": {"type": "number", "minimum": -1, "maximum": 1}, "note": {"type": "string"}},
 }
 
 
 @dataclass(frozen=True, slots=True)
 class ClampedLimit:
-    """The setting of `limits` that caps the argument `limit`, and the response header with the value that was used."""
+    """The setting in `limits` that caps the argument `limit`, and the response header with the value that was used."""
 
     setting: str
     header: str
@@ -54,7 +54,7 @@ class GatewayRoute:
     invalid_status: int = 400
     arguments_of: Callable[[Mapping[str, Any]], dict[str, Any]] = dict
     """Converts the body of a POST to the arguments of the tool."""
-    more_body_properties: Mapping[str, Any] = field(default_factory=dict)
+    extra_body_properties: Mapping[str, Any] = field(default_factory=dict)
     """Schemas of further properties that the body may have."""
     answer_from: Callable[[Mapping[str, Any], Any], Any] = _unchanged
     """Converts the arguments and the result of the tool to the answer of the route."""
@@ -68,14 +68,14 @@ class GatewayRoute:
         return self.path.replace(":path}", "}")
 
 
-def _same(*names: str) -> dict[str, str]:
+def _same_names(*names: str) -> dict[str, str]:
     return {name: name for name in names}
 
 
 ##= docs/spec/gateway.md#routes
 ##% The path `/api/v1/search` MUST accept the arguments of `km-search` and refuse an invalid search with 422.
 def search_arguments(body: Mapping[str, Any]) -> dict[str, Any]:
-    """The body of a search as arguments of `km-search`: without nulls and unknown filters, with feedback in the context."""
+    """The body of a search as arguments of `km-search`: without nulls or unknown filters, with feedback in the context."""
     arguments = {key: value for key, value in body.items() if value is not None}
     filters = arguments.get("filters")
     if isinstance(filters, dict):
@@ -83,8 +83,8 @@ def search_arguments(body: Mapping[str, Any]) -> dict[str, Any]:
     if "feedback" in arguments:
         given = arguments.pop("feedback")
         vote, note = (given.get("vote"), given.get("note")) if isinstance(given, dict) else (None, None)
-        is_vote = vote is None or (isinstance(vote, int | float) and not isinstance(vote, bool) and -1 <= vote <= 1)
-        if not isinstance(given, dict) or not is_vote or not (note is None or isinstance(note, str)):
+        vote_ok = vote is None or (isinstance(vote, int | float) and not isinstance(vote, bool) and -1 <= vote <= 1)
+        if not isinstance(given, dict) or not vote_ok or not (note is None or isinstance(note, str)):
             raise InvalidRequest("feedback must be an object with vote (-1 to 1) and note.", hint="It may be omitted.")
         context = arguments.get("context", {})
         if isinstance(context, dict):
@@ -112,7 +112,7 @@ ROUTES: tuple[GatewayRoute, ...] = (
         "Hybrid search",
         invalid_status=422,
         arguments_of=search_arguments,
-        more_body_properties={"feedback": _FEEDBACK},
+        extra_body_properties={"feedback": _FEEDBACK},
         answer_from=_search_answer,
     ),
     GatewayRoute(
@@ -128,7 +128,7 @@ ROUTES: tuple[GatewayRoute, ...] = (
         "km-graph-node",
         "A node and its relationships",
         path_argument="node_id",
-        query=_same("relationships", "limit"),
+        query=_same_names("relationships", "limit"),
     ),
     GatewayRoute(
         "GET",
@@ -136,7 +136,7 @@ ROUTES: tuple[GatewayRoute, ...] = (
         "gateway-subsystem-graph",
         "A subsystem and the graph around it",
         path_argument="name",
-        query=_same("depth", "limit"),
+        query=_same_names("depth", "limit"),
     ),
     GatewayRoute(
         "GET",
@@ -144,13 +144,13 @@ ROUTES: tuple[GatewayRoute, ...] = (
         "km-graph-subsystem",
         "A subsystem, its neighbours and its files",
         path_argument="name",
-        query=_same("depth", "limit", "cursor", "include_artifacts"),
+        query=_same_names("depth", "limit", "cursor", "include_artifacts"),
     ),
     GatewayRoute(
         "GET",
         "/api/v1/graph/search",
         "km-graph-search",
-        "Nodes by part of their name",
+        "Nodes whose name contains a text",
         query={"q": "term", "limit": "limit"},
     ),
     GatewayRoute(
@@ -158,7 +158,7 @@ ROUTES: tuple[GatewayRoute, ...] = (
         "/api/v1/graph/orphans",
         "gateway-graph-orphans",
         "Nodes without any connection",
-        query=_same("label", "cursor", "limit"),
+        query=_same_names("label", "cursor", "limit"),
     ),
     GatewayRoute(
         "GET",
@@ -172,14 +172,14 @@ ROUTES: tuple[GatewayRoute, ...] = (
         "/api/v1/graph/cypher",
         "gateway-graph-cypher",
         "Not supported; use km-graph-query",
-        per_minute=SLOW_PER_MINUTE,
+        per_minute=LARGE_PER_MINUTE,
     ),
     GatewayRoute(
         "GET",
         "/api/v1/coverage",
         "km-coverage-summary",
         "Which files are indexed",
-        per_minute=SLOW_PER_MINUTE,
+        per_minute=LARGE_PER_MINUTE,
         report="Coverage",
     ),
     GatewayRoute(
@@ -187,7 +187,7 @@ ROUTES: tuple[GatewayRoute, ...] = (
         "/api/v1/lifecycle",
         "km-lifecycle-report",
         "What is unconnected, out of date or untested",
-        per_minute=SLOW_PER_MINUTE,
+        per_minute=LARGE_PER_MINUTE,
         report="Lifecycle",
     ),
     GatewayRoute(
@@ -195,18 +195,18 @@ ROUTES: tuple[GatewayRoute, ...] = (
         "/api/v1/lifecycle/history",
         "gateway-lifecycle-history",
         "The counts of earlier lifecycle reports",
-        query=_same("limit"),
+        query=_same_names("limit"),
         defaults={"limit": 30},
-        per_minute=SLOW_PER_MINUTE,
+        per_minute=LARGE_PER_MINUTE,
     ),
     GatewayRoute(
         "GET",
         "/api/v1/audit/history",
         "gateway-audit-history",
         "Ingest runs, newest first",
-        query=_same("limit"),
+        query=_same_names("limit"),
         defaults={"limit": 10},
-        per_minute=SLOW_PER_MINUTE,
+        per_minute=LARGE_PER_MINUTE,
         answer_from=lambda _arguments, data: data["runs"],
         answer_schema={"type": "array", "items": {"type": "object"}},
         clamped_limit=ClampedLimit("audit_history", "X-KM-Audit-Limit"),

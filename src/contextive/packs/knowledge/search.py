@@ -111,7 +111,7 @@ class BatchAnswer(ToolOutput):
 
 
 ##= docs/spec/knowledge.md#other-query-tools
-##% The tool `km-search-batch` MUST answer up to ten queries, each as `km-search` would without graph context.
+##% The tool `km-search-batch` MUST answer up to ten queries, each in the same way as `km-search` without graph context.
 @pack.tool(
     "km-search-batch",
     title="Several searches",

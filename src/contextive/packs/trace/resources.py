@@ -135,7 +135,7 @@ def read_specifications(_variables: Variables, ctx: Context) -> list[dict[str, A
 
 
 ##= docs/spec/trace.md#specification-resources
-##% The resources `/specifications` for all and `/specifications/{spec_id}` for one MUST return `id`, `name`, `url`
+##% The resources `/specifications` (all) and `/specifications/{spec_id}` (one) MUST return `id`, `name`, `url`
 ##% and `description`.
 def _describe(entry: SpecificationEntry) -> dict[str, Any]:
     return {"id": entry.id, "name": entry.name, "url": entry.url, "description": entry.description}

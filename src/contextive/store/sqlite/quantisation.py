@@ -1,4 +1,4 @@
-"""Vectors as bytes: half precision in the database, eight bits in the sidecar."""
+"""Vectors as bytes: half precision in the database, eight bits per number in the vector index (a sidecar)."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 _STEPS = 127
 _MAX_ERROR_STEPS = 1.75
-"""Bound on the error of a dot product with a unit vector, in steps: six standard deviations of the rounding error,
-which is sqrt(1/12) of a step. With twelve dimensions or fewer, rounding cannot even reach that."""
+"""Bound on the error of a dot product with a unit vector, in steps: six standard deviations of the rounding error. One
+standard deviation is sqrt(1/12) of a step. With twelve dimensions or fewer, the error is always below this bound."""
 
 
 def encode_vector(vector: NDArray[np.float32]) -> bytes:
@@ -45,14 +45,14 @@ def normalised(vector: Any) -> NDArray[np.float32]:
 
 
 def quantise(matrix: NDArray[np.float32]) -> tuple[NDArray[np.int8], NDArray[np.float32], NDArray[np.float32]]:
-    """The rows in eight bits, the step size of each row, and the distance of each row from its original."""
+    """The rows in eight bits per number, the step size of each row, and the distance of each row from its original."""
     import numpy as np
 
     scales = np.abs(matrix).max(axis=1, initial=0.0) / _STEPS
-    safe = np.where(scales > 0, scales, 1.0).astype(np.float32)
-    steps = np.rint(matrix / safe[:, None]).astype(np.int8)
-    errors: NDArray[np.float32] = np.linalg.norm(matrix - steps.astype(np.float32) * safe[:, None], axis=1)
-    return steps, safe, errors
+    step_sizes = np.where(scales > 0, scales, 1.0).astype(np.float32)
+    steps = np.rint(matrix / step_sizes[:, None]).astype(np.int8)
+    errors: NDArray[np.float32] = np.linalg.norm(matrix - steps.astype(np.float32) * step_sizes[:, None], axis=1)
+    return steps, step_sizes, errors
 
 
 def error_bound(scales: NDArray[np.float32], errors: NDArray[np.float32]) -> NDArray[np.float32]:

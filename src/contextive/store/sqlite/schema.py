@@ -16,14 +16,12 @@ _HISTORY = """CREATE TABLE IF NOT EXISTS migration
     (version INTEGER PRIMARY KEY, name TEXT NOT NULL, checksum TEXT NOT NULL, applied_at REAL NOT NULL)"""
 
 
-NEWER_SCHEMA_HINT = (
-    "Upgrade contextive-mcp. To rename the index and build one of this version, run contextive-mcp rebuild."
-)
+NEWER_SCHEMA_HINT = "Upgrade contextive-mcp, or run contextive-mcp rebuild to rename this index and build a new one."
 
 
 @dataclass(frozen=True, slots=True)
 class Migration:
-    """One version of the schema."""
+    """A script that migrates the schema to one version."""
 
     version: int
     name: str
@@ -54,19 +52,19 @@ def schema_version(connection: sqlite3.Connection) -> int:
 
 
 def newer_schema_message(version: int) -> str:
-    return f"The index has schema {version}; this version supports schemas up to {latest_version()}."
+    return f"The index has schema {version}; this version of contextive-mcp supports schemas up to {latest_version()}."
 
 
 ##= docs/spec/knowledge.md#store
 ##% A database with a newer schema MUST be refused and left unchanged.
 def check_not_newer(version: int) -> None:
-    """Refuse a database whose schema is newer than this version of the program."""
+    """Refuse a database whose schema is newer than the newest one that this program supports."""
     if version > latest_version():
         raise Unavailable(newer_schema_message(version), hint=NEWER_SCHEMA_HINT)
 
 
 def migrate(connection: sqlite3.Connection, up_to: int | None = None) -> None:
-    """Migrate a database to the latest schema, or to `up_to`, in one transaction. The caller holds the opening
+    """Migrate a database to the latest schema, or to `up_to`, in one transaction. The caller must hold the opening
     lock."""
     last = latest_version() if up_to is None else up_to
     connection.execute("BEGIN EXCLUSIVE")

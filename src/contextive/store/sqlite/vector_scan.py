@@ -13,13 +13,13 @@ ROUNDING = 5e-4
 """Bound on the rounding error of floating-point sums."""
 _SCAN_THREADS = 4
 _MANY_ROWS = 20_000
-"""From this many rows on, a scan uses several threads."""
+"""A scan of at least this many rows uses several threads."""
 _STRIPES = 64
 _BATCH = 4_000
 
 
 def kth_best(scores: NDArray[np.float32], k: int) -> float:
-    """The k-th best score. There have to be more than k scores."""
+    """The k-th best score. There must be more than k scores."""
     import numpy as np
 
     width = len(scores) // _STRIPES
@@ -31,22 +31,22 @@ def kth_best(scores: NDArray[np.float32], k: int) -> float:
     return float(np.partition(scores, len(scores) - k)[len(scores) - k])
 
 
-def possible_top_k(scores: NDArray[np.float32], errors: NDArray[np.float32], k: int, more: float) -> NDArray[Any]:
-    """Positions that could be among the k best, if each score may be off by its error and two scores differ by `more`
-    in addition."""
+def possible_top_k(scores: NDArray[np.float32], errors: NDArray[np.float32], k: int, slack: float) -> NDArray[Any]:
+    """Positions that could be among the k best, given that each score may be off by its own error, and that the
+    difference of two scores may be off by a further `slack`."""
     import numpy as np
 
-    least = kth_best(scores - errors, k) - more - ROUNDING
+    least = kth_best(scores - errors, k) - slack - ROUNDING
     return np.flatnonzero(scores + errors >= max(least, -3.0))
 
 
-def top_scored(chosen: NDArray[Any], scores: NDArray[np.float32], most: int) -> NDArray[Any]:
-    """The best `most` of the chosen positions."""
+def top_scored(chosen: NDArray[Any], scores: NDArray[np.float32], limit: int) -> NDArray[Any]:
+    """The chosen positions with the highest scores, at most `limit`."""
     import numpy as np
 
-    if len(chosen) <= most:
+    if len(chosen) <= limit:
         return chosen
-    return chosen[np.argpartition(scores[chosen], len(chosen) - most)[-most:]]
+    return chosen[np.argpartition(scores[chosen], len(chosen) - limit)[-limit:]]
 
 
 def membership(values: NDArray[Any], allowed: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -70,16 +70,16 @@ def dot_products(query: NDArray[np.int8], matrix: NDArray[np.int8]) -> NDArray[n
         import simsimd
     except ImportError:
         return _dot_products_numpy(query, matrix)
-    # An int32 result costs half as much as a float one; the type stubs of simsimd do not know it.
+    # An int32 result takes half as long as a float one; simsimd's type stubs do not list this option.
     threads = min(_SCAN_THREADS, os.cpu_count() or 1) if len(matrix) >= _MANY_ROWS else 1
     products = simsimd.cdist(query, matrix, metric="dot", out_dtype="int32", threads=threads)  # type: ignore[arg-type]
     return np.asarray(products).reshape(-1).astype(np.float32)
 
 
 def _dot_products_numpy(query: NDArray[np.int8], matrix: NDArray[np.int8]) -> NDArray[np.float32]:
-    """The same with numpy, in batches to save memory."""
+    """The dot products computed with numpy, in batches to save memory."""
     import numpy as np
 
-    whole = query[0].astype(np.float32)
-    parts = [matrix[start : start + _BATCH].astype(np.float32) @ whole for start in range(0, len(matrix), _BATCH)]
+    float_query = query[0].astype(np.float32)
+    parts = [matrix[start : start + _BATCH].astype(np.float32) @ float_query for start in range(0, len(matrix), _BATCH)]
     return np.concatenate(parts)
