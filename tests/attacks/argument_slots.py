@@ -81,7 +81,7 @@ def _sample(part: Mapping[str, Any], definitions: Mapping[str, Any]) -> Any:
         case "boolean":
             return False
         case _:
-            return "siren"  # a note that may be renamed or removed: the normal call reads a different one
+            return "siren"  # a note that a call may rename or remove: `assert_unharmed` reads a different one
 
 
 def _with(arguments: Any, path: tuple[str | int, ...], value: Any, *, replace: bool = False) -> Any:

@@ -247,7 +247,7 @@ def test_a_directory_swapped_for_a_link_between_check_and_open_leads_nowhere(tar
     swapper = threading.Thread(target=swap_often)
     swapper.start()
     try:
-        for number in range(60):
+        for number in range(30):
             era = ERAS[number % 2]
             target.fire("km-storetext", {"content": "evil", "destination": f"docs/swap/s{number}.md"}, era=era)
             target.fire(
@@ -256,7 +256,7 @@ def test_a_directory_swapped_for_a_link_between_check_and_open_leads_nowhere(tar
             target.fire(
                 "km-upload", {"source_path": "docs/swap/secret.md", "destination": f"docs/u{number}.md"}, era=era
             )
-            if number % 30 == 0:
+            if number % 15 == 0:
                 target.fire("km-ingest-trigger", {}, era=era)
     finally:
         stop.set()

@@ -23,7 +23,7 @@ _CLEAR_SECONDS = 0.02
 _CLEAR_RATIO = 10.0
 _STEADY_RATIO = 4.4
 """Four times the text may take this much longer: growth above 2.6 at a later doubling is above 4.6 here."""
-_LONG_SECONDS = 0.3
+_LONG_SECONDS = 0.1
 _FIRST_SECONDS = 0.000_02
 _MOST_SECONDS = 5.0
 

@@ -1,4 +1,4 @@
-"""Builds the hook of `fault.c` once, and runs jobs with it."""
+"""Compiles `fault.c`, the hook that makes writes fail, once, and runs jobs (see `jobs.py`) with it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def hook(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def outcomes_of(
     jobs: Sequence[str], folder: Path, hook: Path, points: str, *more: int, program: str = "jobs"
 ) -> Mapping[str, Any]:
-    """The outcome of each job with a fault at some of its writes."""
+    """The outcome of each job with a fault at `points` of its writes (a number or "all"); `more` may be an errno."""
     finished = subprocess.run(
         [sys.executable, "-m", f"tests.durability.{program}", ",".join(jobs), str(folder), points, *map(str, more)],
         cwd=Path(__file__).parents[2],

@@ -137,7 +137,7 @@ def test_the_creation_time_is_from_the_note_or_its_first_commit_or_its_file(tmp_
 
 
 ##= docs/spec/notes.md#note-files
-##% A hidden file, a link or a file outside the project MUST NOT count as a note.
+##% A hidden file, a symbolic link or a file outside the project MUST NOT count as a note.
 def test_links_pipes_and_hidden_files_are_not_notes(tmp_path: Path) -> None:
     secret = write(tmp_path, "secret.txt", "secret")
     outside = write(tmp_path.parent, f"{tmp_path.name}-outside.md", "outside")

@@ -64,7 +64,7 @@ def test_only_the_list_below_models_is_read() -> None:
 @pytest.mark.parametrize(
     ("text", "warning"),
     [
-        ("# Title\n\nprose", "it has no section Models"),
+        ("# Title\n\nprose", "it has no Models section"),
         ("x" * (MAX_CHARACTERS + 1), f"it is longer than {MAX_CHARACTERS} characters"),
         (
             "## Models\n" + "".join(f"- m{n}\n" for n in range(MAX_MODELS + 5)),

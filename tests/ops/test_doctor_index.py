@@ -121,7 +121,7 @@ def test_changed_files_are_counted(indexed: Path) -> None:
     (indexed / "gauge.py").unlink()
     found = diagnose(indexed)
     assert problems(found) == set()
-    expected = "Since the index was written, 2 files are new or changed and 1 were removed."
+    expected = "File changes since the index was written: 2 new or changed, 1 removed."
     assert found["files"].detail.startswith(expected)
     found = diagnose(indexed, **MANUAL)
     assert problems(found) == {"files"}

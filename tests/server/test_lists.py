@@ -159,7 +159,7 @@ def test_alternative_method_and_parameter_names_work(pipe: StdioClient, era: str
     (content,) = pipe.result("resources/get", params_for(era, {"path": "/text"}))["contents"]
     assert content["text"] == "plain text"
     called = pipe.result("tools/call", params_for(era, {"tool": "contextive_health", "arguments": {}}))
-    assert called["structuredContent"]["status"] == "healthy", called
+    assert called["structuredContent"]["status"] in ("healthy", "degraded"), called
     listed = pipe.result("resources/list", params_for(era, {"path": "odd:///text"}))
     assert listed["resources"] == []
     assert pipe.error("resources/list", params_for(era, {"path": "/none"}))["data"]["code"] == "resource_not_found"

@@ -56,7 +56,8 @@ def test_without_a_markdown_extension_the_first_characters_decide_the_format(tex
 
 
 ##= docs/spec/trace.md#formats
-##% A format set in the configuration for extraction, or in a citation for its match, MUST override the guessed one.
+##% A format set in the configuration (for extraction) or in a citation (for matching it) MUST override the guessed
+##% one.
 def test_a_configured_format_is_used(tmp_path: Path) -> None:
     project = Project(tmp_path)
     specification = '[[specification]]\nsource = "spec.txt"\n'

@@ -22,7 +22,11 @@ if TYPE_CHECKING:
 
 def configure_backup(parser: argparse.ArgumentParser) -> None:
     add_project_options(parser, profile=False)
-    parser.add_argument("--to", metavar="DIR", help="the backup directory, or a directory below it")
+    parser.add_argument(
+        "--to",
+        metavar="DIR",
+        help="where to write the backup: in the backup directory (default) or in a directory below it",
+    )
     action = parser.add_mutually_exclusive_group()
     action.add_argument("--list", action="store_true", help="list the backups, newest first")
     action.add_argument("--check", type=Path, metavar="ARCHIVE", help="compare an archive with its manifest")

@@ -30,14 +30,14 @@ if TYPE_CHECKING:
 def configure_ingest(parser: argparse.ArgumentParser) -> None:
     add_project_options(parser, profile=False)
     parser.add_argument(
-        "--name", metavar="PROFILE", default="local", help="name under which the run is recorded (default: local)"
+        "--name", metavar="NAME", default="local", help="name under which the run is recorded (default: local)"
     )
     parser.add_argument("--dry-run", action="store_true", help="report what a run would do, and write nothing")
     parser.add_argument("--full", action="store_true", help="parse every file, even if it has not changed")
     parser.add_argument(
         "--no-vectors",
         action="store_true",
-        help="do not compute embeddings (slow on a first run); a later run adds them",
+        help="skip embeddings, which are slow to compute on a first run; a later run adds them",
     )
     parser.add_argument(
         "--dummy-embeddings", action="store_true", help="compute embeddings without a model, for experiments"

@@ -51,7 +51,7 @@ def run_check(options: argparse.Namespace) -> int:
 
 def _print_check(report: dict[str, Any]) -> None:
     rows = [
-        ("configuration", f"{report['config'] or 'built-in defaults'} ({report['source']})"),
+        ("configuration", f"{report['config']} ({report['source']})" if report["config"] else "built-in defaults"),
         ("profile", f"{report['profile']}, scope {report['scope']}"),
         *((key, ", ".join(report[key]) or "none") for key in ("packs", "tools", "providers", "overrides")),
     ]

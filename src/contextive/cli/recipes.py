@@ -27,7 +27,7 @@ def configure_recipes(parser: argparse.ArgumentParser) -> None:
     add_project_options(parser)
     actions = ("list", "show", "validate", "run")
     parser.add_argument("action", choices=actions, metavar="ACTION", help=f"one of {', '.join(actions)}")
-    parser.add_argument("name", nargs="?", metavar="NAME", help="name of a recipe; for validate also a file")
+    parser.add_argument("name", nargs="?", metavar="NAME", help="name of a recipe, or a recipe file (validate only)")
     parser.add_argument(
         "--var", action="append", default=[], metavar="KEY=VALUE", help="with run: set a variable; may be repeated"
     )

@@ -337,7 +337,7 @@ class Documents:
         child = open_child_folder(handle, part, make=make)
         if identity(child) in self._identities((self.settings.state_dir, self.settings.project / "recipes")):
             os.close(child)
-            raise Forbidden("This directory is for the server or for tools.")
+            raise Forbidden("This directory is reserved for the server or for tools.")
         os.close(handle)
         return child
 
@@ -345,7 +345,7 @@ class Documents:
         """Open the content root. Inside the project no link is followed, because someone else may have written the
         project.
 
-        A root outside the project is opened as its user configured it.
+        A root outside the project was chosen by the user, so links in its path are followed.
         """
         given = self.settings.content_root
         parts = [part for part in given.split("/") if part not in ("", ".")]
@@ -396,13 +396,15 @@ class _FileExists(InvalidRequest):
     """The destination already exists."""
 
 
-def _translate_os_error(failure: OSError, done: str) -> ContextiveError:
+def _translate_os_error(failure: OSError, participle: str) -> ContextiveError:
     match failure.errno:
         case errno.ELOOP | errno.ENOTDIR:
-            return Forbidden(f"A part of the path is a link or a file, not a directory; nothing is {done} through it.")
+            return Forbidden(
+                f"A part of the path is a link or a file, not a directory; nothing is {participle} through it."
+            )
         case errno.ENAMETOOLONG | errno.EINVAL | errno.EILSEQ:
             return InvalidRequest("The file system does not accept this name.", hint="Choose a shorter, plainer one.")
         case errno.EACCES | errno.EPERM:
-            return Forbidden(f"The server has no permission for the file, so it is not {done}.")
+            return Forbidden(f"The server has no permission for the file, so it is not {participle}.")
         case _:
-            return Unavailable(f"The file cannot be {done}: {failure.strerror or 'system error'}.")
+            return Unavailable(f"The file cannot be {participle}: {failure.strerror or 'system error'}.")

@@ -159,7 +159,7 @@ class NotesService:
     ##= docs/spec/notes.md#note-files
     ##% The notes of a project MUST be the files that match the patterns in `notes.paths`.
     ##= docs/spec/notes.md#note-files
-    ##% A hidden file, a link or a file outside the project MUST NOT count as a note.
+    ##% A hidden file, a symbolic link or a file outside the project MUST NOT count as a note.
     def _find_notes(self) -> set[str]:
         """The paths of all notes. Links do not count: a link could expose another file as a note."""
         self._folders = self._folders.refreshed()

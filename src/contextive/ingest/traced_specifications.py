@@ -64,8 +64,8 @@ class TracedSpecifications:
             yield source, _configured_target(source)
 
     ##= docs/spec/trace.md#formats
-    ##% A format set in the configuration for extraction, or in a citation for its match, MUST override the guessed
-    ##% one.
+    ##% A format set in the configuration (for extraction) or in a citation (for matching it) MUST override the
+    ##% guessed one.
     def read(self, target: Target) -> Specification | UnavailableSpec:
         """The specification of a target; cached until its text changes."""
         path = self.path_of(target)

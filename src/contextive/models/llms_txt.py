@@ -79,7 +79,7 @@ def parse_llms_txt(text: str, provider: str) -> LlmsTxt:
         else:
             models.setdefault(info.name, info)
     if not found:
-        warnings.append("it has no section Models")
+        warnings.append("it has no Models section")
     return LlmsTxt(tuple(models.values()), tuple(warnings[:5]))
 
 

@@ -61,8 +61,8 @@ def _command() -> Diagnosis:
 
 
 def _configuration(loaded: LoadedConfig) -> Diagnosis:
-    name = loaded.path.name if loaded.path else "built-in defaults"
-    return Diagnosis("configuration", True, f"Valid: {name} ({loaded.source}), profile {loaded.config.server.profile}.")
+    origin = f"{loaded.path.name} ({loaded.source})" if loaded.path else "built-in defaults"
+    return Diagnosis("configuration", True, f"Valid: {origin}, profile {loaded.config.server.profile}.")
 
 
 def _state(project: Path, loaded: LoadedConfig) -> Diagnosis:

@@ -139,7 +139,7 @@ def _files(host: Host, index: Index, keeper: str | None) -> Diagnosis:
         changed, gone = _differences(index)
     if not changed + gone:
         return Diagnosis("files", True, "The index is up to date with the files.")
-    detail = f"Since the index was written, {changed} files are new or changed and {gone} were removed."
+    detail = f"File changes since the index was written: {changed} new or changed, {gone} removed."
     if keeper is not None:
         return Diagnosis(
             "files",
@@ -148,7 +148,7 @@ def _files(host: Host, index: Index, keeper: str | None) -> Diagnosis:
             "Stop that process; another one takes over.",
         )
     if host.config.knowledge.auto_ingest:
-        return Diagnosis("files", True, f"{detail} The next server to start updates it; so does contextive-mcp ingest.")
+        return Diagnosis("files", True, f"{detail} A server updates it at startup; so does contextive-mcp ingest.")
     return Diagnosis("files", False, f"The index is stale. {detail}", "Run contextive-mcp ingest.")
 
 

@@ -32,8 +32,8 @@ def _requirements(project: Path, loaded: LoadedConfig) -> Diagnosis:
     from contextive.ingest.trace_service import TraceService
 
     trace = loaded.config.trace
-    by_duvet = (project / ".duvet" / "config.toml").is_file()
-    if not by_duvet and (empty := _unmatched_patterns(project, [p for p in trace.specifications if "://" not in p])):
+    has_duvet = (project / ".duvet" / "config.toml").is_file()
+    if not has_duvet and (empty := _unmatched_patterns(project, [p for p in trace.specifications if "://" not in p])):
         detail = f"No file matches {', '.join(empty)} in trace.specifications."
         return Diagnosis("requirements", False, detail, "Fix the pattern, or run contextive-mcp init --force.")
     service = TraceService(project, specifications=tuple(trace.specifications), sources=tuple(trace.sources))
@@ -54,12 +54,12 @@ def _requirements(project: Path, loaded: LoadedConfig) -> Diagnosis:
         if problem.code == "specification_not_found" and "://" in citation.target_path
     }
     if absent:
-        stored = "is not downloaded" if len(absent) == 1 else "are not downloaded"
-        detail += f" {_count_text(len(absent), 'specification')} that code cites by URL {stored}."
+        predicate = "is not downloaded" if len(absent) == 1 else "are not downloaded"
+        detail += f" {_count_text(len(absent), 'specification')} that code cites by URL {predicate}."
         remedy = "Run duvet report --fetch, which downloads the URLs in trace.specifications."
         return Diagnosis("requirements", False, detail, remedy)
     if broken := len(view.state.problems):
-        detail += f" {broken} {'is' if broken == 1 else 'are'} invalid; duvet report lists them."
+        detail += f" Invalid: {broken}; see duvet report."
     return Diagnosis("requirements", True, detail)
 
 

@@ -98,7 +98,7 @@ class DuvetProject:
         return self._write_reports(ReportWriter(self.root, options, settings, state, report_warnings, files))
 
     def analyse(self, options: ReportOptions) -> TraceState | None:
-        """Extract, parse and match without writing a report. Errors are printed; then the result is None."""
+        """Extract, parse and match without writing a report. If there are errors, prints them and returns None."""
         settings, configured = self.settings(options)
         project = TracedProject(ProjectFiles(self.root), settings)
         self._extract(project, write=configured)

@@ -63,7 +63,7 @@ class RecipeCatalog:
 
     def _names(self) -> list[str]:
         project_names = (Path(file).stem for file in _recipe_file_names(self.project / FOLDER))
-        return sorted({*project_names, *(name for name, _ in _shipped_texts())})
+        return sorted({*project_names, *(name for name, _ in _shipped_files())})
 
     def _project_recipes(self, only: str | None = None) -> list[RecipeFile]:
         files = ProjectFiles(self.project.resolve(), self.project.resolve(), max_bytes=MAX_BYTES)
@@ -107,12 +107,12 @@ def _recipe_file_names(folder: Path) -> list[str]:
 def _shipped_recipes(only: str | None = None) -> list[RecipeFile]:
     return [
         _entry(name, "shipped", f"shipped/{file.name}", file.read_text(encoding="utf-8"))
-        for name, file in _shipped_texts()
+        for name, file in _shipped_files()
         if only in (None, name)
     ]
 
 
-def _shipped_texts() -> list[tuple[str, Traversable]]:
+def _shipped_files() -> list[tuple[str, Traversable]]:
     folder = resources.files("contextive.recipes") / "shipped"
     return [(file.name.removesuffix(".yaml"), file) for file in folder.iterdir() if file.name.endswith(".yaml")]
 

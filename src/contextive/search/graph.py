@@ -56,7 +56,7 @@ _CONNECTING_EDGES = {
     "IntegrationMessage": ("IMPLEMENTS",),
     "TelemetryChannel": ("EMITS",),
 }
-"""A node with none of these edges is an orphan. For files these are the edges to a subsystem."""
+"""A node with none of these edges is an orphan. For labels not listed here, ARTIFACT_EDGES applies."""
 _SNIPPETS = ("description", "text", "title", "qualified_name", "path", "name")
 
 
@@ -151,7 +151,7 @@ class GraphService:
     ##= docs/spec/knowledge.md#km-graph-node
     ##% An unknown node MUST be refused with `not_found` and a hint that names similar ones.
     def resolve(self, node_id: str) -> Node:
-        """The node with this id. The case of the key is ignored if only one node matches then."""
+        """The node with this id. If there is none, case is ignored, provided that exactly one node matches."""
         name = parse_node_id(node_id)
         labels, key = name.labels, name.key
         for label in labels:

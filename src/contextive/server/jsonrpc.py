@@ -45,7 +45,7 @@ def parse_line(line: bytes) -> Message | Batch | Refusal | None:
     try:
         value = decode_json(line)
     except ValueError:
-        return Refusal(PARSE_ERROR, "Parse error: not one JSON value.")
+        return Refusal(PARSE_ERROR, "Parse error: the line is not a single valid JSON value.")
     key_count = count_keys(line)
     if not isinstance(value, list):
         return _parse_with_unique_keys(value, key_count)

@@ -1,4 +1,4 @@
-"""Exports the SDK's OpenTelemetry spans as configured; off by default."""
+"""Exports the OpenTelemetry spans of the MCP SDK as configured; off by default."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ def restore_backup(archive: Path, backups: Backups, *, force: bool = False, call
     if has_index and not force:
         raise Conflict(
             "The state directory already contains an index.",
-            hint="Use --force to back it up and replace it, or --to to restore into an empty directory.",
+            hint="Use --force to back it up and replace it, or restore into an empty directory with --to.",
         )
     directory = StateDirectory(state_dir, read_only=False)
     try:

@@ -88,27 +88,24 @@ def test_files_of_a_removed_and_recreated_project_are_watched(server: Server, re
     wait_until(lambda: "docs/airship.md" in server.found("zeppelin"), "a file saved after that", PATIENCE_SECONDS)
 
 
-@pytest.mark.parametrize(
-    ("tool", "arguments"),
-    [
-        ("km-search", {"query": "siren"}),
-        ("search_requirements", {"query": "siren"}),
-        ("list_uncited_requirements", {}),
-        ("list_pages", {}),
-        ("km-graph-search", {"term": "siren"}),
-        ("km-ingest-trigger", {}),
-    ],
+CALLS: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("km-search", {"query": "siren"}),
+    ("search_requirements", {"query": "siren"}),
+    ("list_uncited_requirements", {}),
+    ("list_pages", {}),
+    ("km-graph-search", {"term": "siren"}),
+    ("km-ingest-trigger", {}),
 )
+
+
 ##= docs/spec/host.md#errors
 ##% A tool MUST fail with the code `project_missing` if the project directory no longer exists.
-def test_a_removed_project_is_an_error_and_not_an_empty_answer(
-    server: Server, repository: Path, tool: str, arguments: dict[str, Any]
-) -> None:
+def test_a_removed_project_is_an_error_and_not_an_empty_answer(server: Server, repository: Path) -> None:
     away = repository.with_name("away")
     repository.rename(away)
     try:
-        answer = server.call(tool, **arguments)
-        assert answer.get("code") == "project_missing", answer
+        codes = {tool: server.call(tool, **arguments).get("code") for tool, arguments in CALLS}
+        assert codes == dict.fromkeys(dict(CALLS), "project_missing")
         assert not repository.exists()
     finally:
         away.rename(repository)

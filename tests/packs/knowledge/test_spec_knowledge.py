@@ -121,8 +121,8 @@ def test_readers_have_these_tools_and_maintainers_more(repository: Path, open_ho
 ##= docs/spec/knowledge.md#index-updates
 ##% A server MUST index automatically after it starts and after each file change, unless `knowledge.autoIngest` is
 ##% false.
-@pytest.mark.parametrize("leave", ["true", "false"])
-def test_a_server_that_may_not_index_watches_no_files(repository: Path, open_host: OpenHost, leave: str) -> None:
-    host = open_host(repository, CONTEXTIVE_KNOWLEDGE__AUTO_INGEST=leave)
+@pytest.mark.parametrize("auto_ingest", ["true", "false"])
+def test_a_server_that_may_not_index_watches_no_files(repository: Path, open_host: OpenHost, auto_ingest: str) -> None:
+    host = open_host(repository, CONTEXTIVE_KNOWLEDGE__AUTO_INGEST=auto_ingest)
     host.start_watching()
-    assert host.services.get(Index).is_watched is (leave == "true")
+    assert host.services.get(Index).is_watched is (auto_ingest == "true")

@@ -99,7 +99,7 @@ def _omitted(outlinks: Sequence[str], backlinks: Sequence[str]) -> dict[str, int
 @pack.tool(
     "search",
     title="Search pages",
-    description="Up to 20 pages with a text in title or content, each with an excerpt.",
+    description="Up to 20 pages whose title or content contains a text, each with an excerpt.",
     labels=_LABELS,
     invocation_hints="to find pages by words",
 )

@@ -116,5 +116,5 @@ def _attribute(text: str) -> str:
 
 
 def _text(text: str) -> str:
-    """Text escaped for XML 1.0. It has no way to write most control characters, so they are spelled out."""
+    """Text escaped for XML 1.0, which cannot represent most control characters, so they are spelled out."""
     return escape(escape_invisible(text))
