@@ -39,11 +39,11 @@ class Attack:
 FULL = os.environ.get("ATTACKS") == "full"
 ATTACKS = {
     "spaces in a citation": Attack("validate_citation", {"citation": "x" + " " * 19_900 + "x"}),
-    "comment signs in a citation": Attack("validate_citation", {"citation": "/*" + "#" * 19_900}),
+    "comment markers in a citation": Attack("validate_citation", {"citation": "/*" + "#" * 19_900}),
     "spaces in the trace configuration": Attack(
         "search_requirements", {"query": "tea"}, ".duvet/config.toml", " " * 60_000 + "x"
     ),
-    "open quotes in the trace configuration": Attack(
+    "an unclosed string in the trace configuration": Attack(
         "search_requirements", {"query": "tea"}, ".duvet/config.toml", 'a = "' + '\\"' * 60_000
     ),
     "spaces in a heading": Attack("km-ingest-trigger", {}, "docs/evil.md", "# a" + " " * 300_000 + "b"),
@@ -53,12 +53,12 @@ ATTACKS = {
     "colons in a heading": Attack(
         "km-ingest-trigger", {}, "docs/evil.rst", ":a" * 100_000 + "\n" + "=" * 200_002 + "\n"
     ),
-    "equals signs in a heading": Attack("km-ingest-trigger", {}, "docs/evil.adoc", "= a" + " " * 300_000 + "b"),
-    "open links in a note": Attack("list_pages", {}, "notes/evil.md", "`a` " + "[[" * 80_000),
-    "open links around pictures": Attack("km-ingest-trigger", {}, "docs/evil.md", "[" + "![a]" * 60 + " ](\n" * 400),
+    "spaces in an AsciiDoc heading": Attack("km-ingest-trigger", {}, "docs/evil.adoc", "= a" + " " * 300_000 + "b"),
+    "unclosed links in a note": Attack("list_pages", {}, "notes/evil.md", "`a` " + "[[" * 80_000),
+    "unclosed links around images": Attack("km-ingest-trigger", {}, "docs/evil.md", "[" + "![a]" * 60 + " ](\n" * 400),
     "a long import": Attack("km-ingest-trigger", {}, "src/evil.py", "from " + "." * 200_000 + "x\n"),
     "spaces before a name in Rust": Attack("km-ingest-trigger", {}, "src/evil.rs", "use a" + " " * 200_000 + "b;\n"),
-    "nested quotes in a specification": Attack(
+    "nested block quotes in a specification": Attack(
         "search_requirements", {"query": "tea"}, "specs/tea.md", "> " * 30_000 + "x\n"
     ),
 }

@@ -48,10 +48,10 @@ def find_suite() -> list[str]:
 
 ##= docs/spec/host.md#protocol-versions
 ##% The server MUST pass the scored scenarios of the official conformance suite for 2025-11-25 and 2026-07-28.
-def scored_run(suite: list[str], url: str, requirements: str) -> list[str]:
+def scored_run(suite: list[str], url: str, version: str) -> list[str]:
     """Print the score with the fixtures and return the scored scenarios that failed."""
     done = subprocess.run(
-        [*suite, "server", "--url", url, "--requirements", requirements], capture_output=True, text=True, timeout=600
+        [*suite, "server", "--url", url, "--requirements", version], capture_output=True, text=True, timeout=600
     )
     not_scored = set(_NOT_SCORED.findall(done.stdout))
     verdicts = {
@@ -60,9 +60,9 @@ def scored_run(suite: list[str], url: str, requirements: str) -> list[str]:
         if name not in not_scored
     }
     passed = sum(verdicts.values())
-    print(f"{requirements}: {passed}/{SCORED[requirements]} scored scenarios pass", flush=True)
+    print(f"{version}: {passed}/{SCORED[version]} scored scenarios pass", flush=True)
     failed = [name for name, ok in verdicts.items() if not ok]
-    if done.returncode or len(verdicts) != SCORED[requirements]:
+    if done.returncode or len(verdicts) != SCORED[version]:
         failed.append(f"(exit {done.returncode}, {len(verdicts)} scenarios)")
     return failed
 
@@ -81,7 +81,8 @@ def product_run(suite: list[str], url: str, version: str) -> list[str]:
             failed.append(scenario)
             print(done.stdout[-1500:], file=sys.stderr)
     print(
-        f"{version}: {len(FIXTURE_FREE[version]) - len(failed)}/{len(FIXTURE_FREE[version])} on the product", flush=True
+        f"{version}: {len(FIXTURE_FREE[version]) - len(failed)}/{len(FIXTURE_FREE[version])} scenarios pass on the product",
+        flush=True,
     )
     return failed
 
@@ -92,8 +93,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as project:
         port = free_port()
         with running_server([sys.executable, "-m", "tests.conformance.server", str(port)], port, cwd=ROOT):
-            for requirements in SCORED:
-                failed += scored_run(suite, f"http://127.0.0.1:{port}/mcp", requirements)
+            for version in SCORED:
+                failed += scored_run(suite, f"http://127.0.0.1:{port}/mcp", version)
         port = free_port()
         command = [sys.executable, "-m", "contextive", "serve", "--http", "--port", str(port), "--project", project]
         with running_server(command, port, cwd=ROOT):

@@ -54,6 +54,9 @@ def _insert_root(content: bytes, root: Path) -> bytes:
 def run_both(project: Project, duvet: str) -> tuple[Outcome, Outcome]:
     with project_on_disk(project) as root:
         theirs = run_duvet(root, duvet)
+        # duvet writes a heading of several lines as invalid TOML, which it then refuses to read.
+        if any(f.message == "unusable" and _is_generated(f.location, project) for f in theirs.failures):
+            theirs.crash = "duvet cannot read a requirement file that it wrote"
         shutil.rmtree(root / "out", ignore_errors=True)
         for path in (root / ".duvet/requirements").rglob("*.toml"):
             if str(path.relative_to(root)) not in project:
@@ -61,6 +64,10 @@ def run_both(project: Project, duvet: str) -> tuple[Outcome, Outcome]:
         for name, content in project.items():
             (root / name).write_bytes(_insert_root(content, root))
         return theirs, run_ours(root)
+
+
+def _is_generated(path: str, project: Project) -> bool:
+    return path.startswith(".duvet/requirements/") and path not in project
 
 
 def run_duvet(root: Path, duvet: str) -> Outcome:

@@ -1,6 +1,6 @@
-"""When the power fails at any moment, acknowledged writes survive, and all other faults are reported and fixed.
+"""When the power fails at any moment, acknowledged writes survive, and any other damage is reported and fixed.
 
-In CI the power fails once during some of the jobs and just after they were acknowledged; with `DURABILITY=full` it fails
+In CI the power fails during some of the jobs and just after their acknowledgement; with `DURABILITY=full` it fails
 around every sync of every job, and with each of the three policies of `power.py`.
 """
 

@@ -137,7 +137,7 @@ def test_a_page_is_also_found_by_title(web: HttpClient) -> None:
 ##% A request for a page that does not exist MUST be refused with a message that names the page and says that it was
 ##% not found.
 ##= docs/spec/notes.md#get-connections
-##% The tool `get_connections` MUST refuse a page that does not exist in the same way as `get_page`.
+##% For a page that does not exist, `get_connections` MUST fail in the same way as `get_page`.
 ##= docs/spec/notes.md#failures
 ##% A request for a page that does not exist MUST be answered with 404.
 @pytest.mark.parametrize("tool", ["get_page", "get_connections"])

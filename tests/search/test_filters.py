@@ -35,7 +35,7 @@ def test_shortcuts_are_appended_to_the_filters_without_duplicates() -> None:
     assert parsed.applied["symbols"] == ["a.b", "C.d"]
 
 
-def test_the_later_of_both_times_counts() -> None:
+def test_the_later_of_the_two_times_counts() -> None:
     early = parse_filters({"updated_after": "2024-01-01T00:00:00Z", "max_age_days": 1}, now=NOW)
     assert early.where.updated_after == NOW - 86_400
     late = parse_filters({"updated_after": "2024-05-31T23:00:00", "max_age_days": 30}, now=NOW)

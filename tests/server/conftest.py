@@ -20,13 +20,13 @@ ADMIN = "admin-token-fedcba9876543210"
 
 @dataclass(frozen=True)
 class ServerFactory:
-    """A folder with the odd plugin installed, in which tests start servers with their own configuration."""
+    """A folder with the plugin `odd` installed, in which tests start servers with their own configuration."""
 
     folder: Path
     site: Path
 
     def config(self, values: Mapping[str, Any] | None = None) -> Path:
-        """A new file for --config. The odd pack is enabled and may write unless the values say otherwise."""
+        """A new file for --config. The pack `odd` is enabled and may write unless the values say otherwise."""
         merged = {"toolPacks": {"odd": {"mode": "read-write"}}, **(values or {})}
         return write_config(self.folder / f"config-{next(_numbers)}.json", merged)
 
@@ -75,7 +75,7 @@ def shared_server_factory(new_server_factory: Callable[[], ServerFactory]) -> Se
 
 @pytest.fixture(scope="module")
 def pipe(shared_server_factory: ServerFactory) -> Iterator[StdioClient]:
-    """An initialized stdio server with the odd pack, shared by all tests of a module."""
+    """An initialized stdio server with the pack `odd`, shared by all tests of a module."""
     with shared_server_factory.pipe({"limits": {"toolTimeoutSeconds": 1.0, "maxBodyBytes": 200_000}}) as running:
         running.initialize()
         yield running

@@ -21,7 +21,7 @@ WITHOUT_ODD: dict[str, Any] = {"toolPacks": {"odd": {"enabled": False}}}
 
 
 class ReloadableServer:
-    """A server whose configuration a test rewrites. At the start of every test, the odd pack is enabled.
+    """A server whose configuration a test rewrites. At the start of every test, the pack `odd` is enabled.
 
     It does not watch its file: each test sends a signal to apply the new one.
     """
@@ -127,7 +127,7 @@ def test_subscribing_to_an_unknown_resource_is_refused(live: ReloadableServer) -
 
 ##= docs/spec/host.md#capabilities
 ##% A stateless client MUST be able to receive change notifications through `subscriptions/listen`.
-def test_a_stateless_client_listens_on_one_request_with_tagged_frames(live: ReloadableServer) -> None:
+def test_a_stateless_client_receives_tagged_notifications(live: ReloadableServer) -> None:
     wanted = {"toolsListChanged": True, "resourceSubscriptions": ["contextive:///server"]}
     live.pipe.send(rpc("subscriptions/listen", envelope({"notifications": wanted}), "ear"))
     first = live.pipe.receive()

@@ -25,7 +25,7 @@ def configure_backup(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--to",
         metavar="DIR",
-        help="where to write it: the backup directory (default) or one below it",
+        help="where to write the backup: the backup directory (default) or one below it",
     )
     action = parser.add_mutually_exclusive_group()
     action.add_argument("--list", action="store_true", help="list the backups, newest first")

@@ -21,7 +21,7 @@ _SHORTHANDS: Final = {
 _FIELDS: Final = (("minute", 0, 59), ("hour", 0, 23), ("day of month", 1, 31), ("month", 1, 12), ("day of week", 0, 7))
 _PART: Final = re.compile(r"(\*|[A-Za-z0-9]+)(?:-([A-Za-z0-9]+))?(?:/([0-9]{1,4}))?")
 _MAX_DAYS: Final = 366 * 9
-"""29 February comes after at most eight years."""
+"""The next 29 February is at most eight years away."""
 
 
 class CronError(ValueError):
@@ -39,7 +39,7 @@ class Cron:
     weekdays: frozenset[int]
     """0 is Sunday."""
     either_day: bool
-    """If both kinds of day are restricted, one of them is enough, as in every cron."""
+    """If day of month and day of week are both restricted, a day that matches either is enough, as in standard cron."""
 
     @classmethod
     def parse(cls, text: str) -> Cron:

@@ -122,12 +122,12 @@ def _diagnose_open_index(host: Host) -> Iterator[Diagnosis]:
 
 
 def _lease(index: Index, keeper: str | None) -> Diagnosis:
-    runs = index.store.lease_holder("ingest")
-    if runs is not None:
-        return Diagnosis("lease", True, f"The process {runs} is indexing now; other runs wait for it.")
+    ingester = index.store.lease_holder("ingest")
+    if ingester is not None:
+        return Diagnosis("lease", True, f"The process {ingester} is indexing now; other runs wait for it.")
     if keeper is not None:
         return Diagnosis("lease", True, f"The process {keeper} keeps the index up to date.")
-    return Diagnosis("lease", True, "No process is using the index.")
+    return Diagnosis("lease", True, "No process is updating the index.")
 
 
 def _files(host: Host, index: Index, keeper: str | None) -> Diagnosis:
@@ -148,7 +148,9 @@ def _files(host: Host, index: Index, keeper: str | None) -> Diagnosis:
             "Stop that process; another one takes over.",
         )
     if host.config.knowledge.auto_ingest:
-        return Diagnosis("files", True, f"{detail} A server updates it at startup; so does contextive-mcp ingest.")
+        return Diagnosis(
+            "files", True, f"{detail} A server updates the index at startup; so does contextive-mcp ingest."
+        )
     return Diagnosis("files", False, f"The index is stale. {detail}", "Run contextive-mcp ingest.")
 
 
@@ -180,7 +182,7 @@ def _vectors(index: Index, failing: HealthCheck | None) -> Diagnosis:
         return Diagnosis(
             "vectors",
             False,
-            f"The embeddings are from another model ({', '.join(others)}) than the configured {model.name}. Until new ones "
+            f"The embeddings are from a different model ({', '.join(others)}) than the configured {model.name}. Until new ones "
             "are computed, search is lexical only.",
             "Run contextive-mcp ingest to compute them.",
         )

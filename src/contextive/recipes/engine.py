@@ -200,7 +200,7 @@ def bind_variables(recipe: Recipe, given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def is_true(condition: ResultCondition, result: Any, values: TemplateValues) -> bool:
-    """Whether a condition with a rendered value is true for a result. At a missing path only `exists: false` is true."""
+    """Whether a condition with a rendered value is true for a result. For a missing path only `exists: false` is true."""
     try:
         found = values.look_up_in(result, condition.path)
     except MissingValue:

@@ -22,7 +22,7 @@ class RecipeFault(Exception):
 ##= docs/spec/models-and-recipes.md#recipe-sources
 ##% A template that refers to something unknown, or to something defined later, MUST be refused before anything runs.
 def check_references(recipe: Recipe) -> None:
-    """Raise `RecipeFault` for a duplicate id, or a template that refers to something unknown or later."""
+    """Raise `RecipeFault` for a duplicate id, or a template that refers to something unknown or defined later."""
     known = _KnownNames(set(recipe.variables))
     for index, step in enumerate(recipe.steps):
         location: KeyPath = ("steps", index)

@@ -1,8 +1,8 @@
 """The weight of semantic search relative to lexical search, for one query.
 
-No weight is best for all queries. Lexical search gets better with the length of the query, such as a whole
+No weight is best for all queries. Lexical search is better for long queries, such as a whole
 requirement or a piece of code. A short query whose words are in no chunk is phrased differently from the text, and
-only semantic search can find it. Other features, such as whether the query is a question or names a symbol, did not
+only semantic search can find that text. Other features, such as whether the query is a question or names a symbol, did not
 predict which is better.
 """
 

@@ -300,14 +300,14 @@ def _completed_event(
     request: SearchRequest, ranked: Sequence[_RankedChunk], contexts: GraphContexts
 ) -> SearchCompleted:
     where = request.filters.where
-    without = sum(1 for chunk in ranked if chunk.context is None) if request.include_graph else 0
+    skipped = sum(1 for chunk in ranked if chunk.context is None) if request.include_graph else 0
     return SearchCompleted(
         by_symbol=bool(where.symbols or where.symbol_kinds or where.symbol_languages),
         graph_seconds=contexts.seconds if request.include_graph else None,
         contexts_cached=contexts.cached,
         contexts_read=contexts.read,
-        skipped_by_limit=0 if contexts.ran_out_of_time else without,
-        skipped_by_time=without if contexts.ran_out_of_time else 0,
+        skipped_by_limit=0 if contexts.ran_out_of_time else skipped,
+        skipped_by_time=skipped if contexts.ran_out_of_time else 0,
         score_changes=tuple(chunk.adjusted - chunk.fused.cosine for chunk in ranked if chunk.fused.cosine is not None),
     )
 

@@ -160,7 +160,7 @@ class HttpServer:
 
 
 class _AppWithMcpShortcut(Starlette):
-    """All routes. Requests to `/mcp`, which are nearly all, skip Starlette's middleware and router."""
+    """All routes. Nearly all requests are to `/mcp`; these skip Starlette's middleware and router."""
 
     def __init__(self, mcp: ASGIApp, **more: Any) -> None:
         super().__init__(**more)

@@ -91,7 +91,7 @@ class Specification:
     ##= docs/spec/trace.md#ietf-sections
     ##% A section of an IETF text MUST also be found without its prefix or with the other prefix.
     def section(self, section_id: str) -> Section | None:
-        """The section with this id. In IETF texts the prefix `section-` or `appendix-` may be missing or the other one."""
+        """The section with this id. In IETF texts the prefix `section-` or `appendix-` may be missing or swapped."""
         found = self.by_id.get(section_id)
         if found is None and self.format is Format.IETF:
             number = _without_prefixes(section_id)

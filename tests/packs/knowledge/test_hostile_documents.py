@@ -76,10 +76,12 @@ def refusal(host: Host, tool: str, arguments: dict[str, Any]) -> ContextiveError
 
 
 def store(host: Host, destination: str, **more: Any) -> ContextiveError:
+    """The error of a `km-storetext` call that must be refused."""
     return refusal(host, "km-storetext", {"content": "text", "destination": destination, **more})
 
 
 def upload(host: Host, source: str, **more: Any) -> ContextiveError:
+    """The error of a `km-upload` call that must be refused."""
     return refusal(host, "km-upload", {"source_path": source, **more})
 
 
@@ -269,10 +271,10 @@ def exchange(first: Path, second: Path) -> None:
     """Swap two names atomically."""
     system = ctypes.CDLL(None, use_errno=True)
     if system.renameat2(-100, os.fsencode(first), -100, os.fsencode(second), 2) != 0:
-        raise OSError(ctypes.get_errno(), "no exchange")
+        raise OSError(ctypes.get_errno(), "renameat2 failed")
 
 
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs the exchange of names that Linux has")
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs the Linux system call renameat2")
 def test_a_directory_swapped_for_a_link_never_leads_out_of_the_project(host: Host, root: Path, tmp_path: Path) -> None:
     """The race between check and use: a thread swaps a directory with a link while documents are written and read."""
     inbox, link = root / "docs" / "inbox", root / "docs" / "link"

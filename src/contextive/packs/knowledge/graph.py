@@ -81,7 +81,7 @@ class SubsystemAnswer(ToolOutput):
 @pack.tool(
     "km-graph-subsystem",
     title="Subsystem",
-    description="A subsystem, the nodes around it up to depth hops with the path to each, and its files. Page with cursor.",
+    description="A subsystem, the nodes up to `depth` hops away with the path to each, and its files. Page with cursor.",
     labels=LABELS,
     invocation_hints="before working on a part of the project, to see its files and what it is connected to",
 )

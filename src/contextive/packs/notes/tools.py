@@ -126,7 +126,7 @@ async def ask_pages(given: AskInput, ctx: Context) -> AskAnswer:
 ##= docs/spec/notes.md#get-connections
 ##% The tool `get_connections` MUST take `slug` and return `outlinks`, `backlinks` and `localGraph`.
 ##= docs/spec/notes.md#get-connections
-##% The tool `get_connections` MUST refuse a page that does not exist in the same way as `get_page`.
+##% For a page that does not exist, `get_connections` MUST fail in the same way as `get_page`.
 @pack.tool(
     "get_connections",
     title="Page connections",

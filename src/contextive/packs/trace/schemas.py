@@ -25,7 +25,9 @@ SimpleStatus = Literal["done", "needs tests", "in progress", "not started"]
 PriorityStatus = Literal["not_started", "partially_implemented", "fully_implemented"]
 Identifier = Annotated[
     str,
-    Field(min_length=1, max_length=4096, description="Requirement identifier, 8 or more digits of it, or full_path"),
+    Field(
+        min_length=1, max_length=4096, description="Requirement identifier, its first 8 or more digits, or full_path"
+    ),
 ]
 
 

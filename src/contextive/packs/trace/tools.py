@@ -322,7 +322,7 @@ class SpecId(ToolOutput):
 @pack.tool(
     "resolve_spec_id",
     title="Resolve a specification",
-    description="The id of the specification with this URL or path, in any spelling.",
+    description="The id of the specification with this URL or path, however it is spelled.",
     labels=_LABELS,
     invocation_hints="before reading resources of a specification known by its URL",
     output=SpecId,

@@ -28,7 +28,7 @@ class WordPiece:
         """The piece numbers of a text between [CLS] and [SEP], cut at the limit."""
         limit = self._max_pieces - 2
         numbers: list[int] = []
-        # A piece has at least one character, so the rest of a long text cannot matter.
+        # A piece rarely covers more than MAX_WORD_LENGTH characters and a space, so the rest would be cut off anyway.
         for word in split_words(text[: limit * (MAX_WORD_LENGTH + 1)]):
             numbers.extend(self._pieces(word))
             if len(numbers) >= limit:
@@ -67,7 +67,7 @@ def split_words(text: str) -> list[str]:
     """Lower-cased words without accents; each punctuation mark and each Chinese character is a separate word."""
     if not text.isascii():
         text = "".join(map(_clean, text))
-        text = "".join(mark for mark in unicodedata.normalize("NFD", text) if unicodedata.category(mark) != "Mn")
+        text = "".join(char for char in unicodedata.normalize("NFD", text) if unicodedata.category(char) != "Mn")
         # Lower-casing letter by letter: str.lower would change a sigma at the end of a word.
         text = "".join(map(str.lower, text))
         return [word for word in "".join(map(_space_punctuation, text)).split(" ") if word]

@@ -14,7 +14,7 @@ from contextive.errors import ContextiveError, InternalError, Unavailable
 
 
 class Fault(Enum):
-    """What an exception means that was raised while the database was opened, read or written."""
+    """The meaning of an exception that was raised while the database was opened, read or written."""
 
     BUSY = "busy"
     FULL = "full"

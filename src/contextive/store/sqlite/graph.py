@@ -32,7 +32,7 @@ _ENDS: dict[Direction, tuple[tuple[str, str], ...]] = {
 
 
 class SqliteGraph:
-    """Reads the merged graph of all owners."""
+    """Reads the graph that is merged from the statements of all owners; see `graph_writer`."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
