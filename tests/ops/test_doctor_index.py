@@ -174,7 +174,7 @@ def test_a_damaged_index_is_reported_and_not_changed(indexed: Path, damage: str)
 def test_embeddings_of_another_model_are_reported(indexed: Path) -> None:
     found = diagnose(indexed, CONTEXTIVE_KNOWLEDGE__EMBEDDING_MODEL="minilm")
     assert problems(found) == {"vectors"}
-    assert "another model (dummy)" in found["vectors"].detail
+    assert "a different model (dummy)" in found["vectors"].detail
     assert "contextive-mcp ingest" in found["vectors"].remedy
 
 
