@@ -282,7 +282,7 @@ class Hostile:
         return self.begin + self.unit * max(1, (size - len(self.begin) - len(self.end)) // len(self.unit)) + self.end
 
 
-GENERIC = tuple(Hostile(begin, unit, end) for unit in UNITS for begin, end in (("", ""), ("", "x"), ("x", "\0")))
+GENERIC = tuple(Hostile(begin, unit, end) for unit in UNITS for begin, end in (("", "x"), ("x", "\0")))
 
 
 def hostile_to(pattern: re.Pattern[Any]) -> Iterator[Hostile]:

@@ -48,7 +48,7 @@ def _limited(seconds: float) -> Iterator[None]:
         signal.signal(signal.SIGVTALRM, before)
 
 
-def why_not_linear(run: Callable[[str], object], text_of: Callable[[int], str], times: int = 3) -> str | None:
+def why_not_linear(run: Callable[[str], object], text_of: Callable[[int], str], times: int = 2) -> str | None:
     """Return None if twice the text takes about twice the time, else the measurements."""
     try:
         with _limited(_MOST_SECONDS):

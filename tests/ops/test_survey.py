@@ -124,7 +124,7 @@ def test_init_finds_everything_in_the_example_and_the_doctor_agrees(in_process_c
     assert config["notes"]["paths"] == ["notes/**/*.md"]
     output = in_process_cli.run("doctor", env=ON_PATH).stdout
     assert "ok     requirements   13 requirements in 1 specification;" in output
-    assert "1 is invalid" in output
+    assert "Invalid: 1; see duvet report." in output
     assert "ok     notes          4 notes." in output
 
 
