@@ -29,7 +29,7 @@ test: $(STAMP) lint  ## Lint, type checks, all tests, and coverage of this proje
 	@# Tests start hundreds of servers. If Python may not write .pyc files, each server would compile every module.
 	@$(BIN)/python -m compileall -q src
 	$(BIN)/duvet report --ci
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
 
 retest: $(STAMP) lint  ## Re-run the tests that failed last, one at a time
 	$(BIN)/duvet report --ci
