@@ -28,16 +28,16 @@ _FIRST_SECONDS = 0.000_02
 _MOST_SECONDS = 5.0
 
 
-class _TimeUp(BaseException):
+class TimeUp(BaseException):
     """Raised by the timer. It is not an Exception, so nothing catches it."""
 
 
 @contextlib.contextmanager
-def _limited(seconds: float) -> Iterator[None]:
+def processor_time_limit(seconds: float) -> Iterator[None]:
     """Stop the block after this much processor time. This interrupts regular expressions, too."""
 
     def late(_number: int, _frame: FrameType | None) -> None:
-        raise _TimeUp
+        raise TimeUp
 
     before = signal.signal(signal.SIGVTALRM, late)
     signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
@@ -51,9 +51,9 @@ def _limited(seconds: float) -> Iterator[None]:
 def why_not_linear(run: Callable[[str], object], text_of: Callable[[int], str], times: int = 2) -> str | None:
     """Return None if twice the text takes about twice the time, else the measurements."""
     try:
-        with _limited(_MOST_SECONDS):
+        with processor_time_limit(_MOST_SECONDS):
             return _measured(run, text_of, times)
-    except _TimeUp:
+    except TimeUp:
         return f"still busy after {_MOST_SECONDS} s"
 
 

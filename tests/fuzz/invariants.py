@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
-import signal
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from enum import Enum
-from types import FrameType
 from typing import Any
 
 from pydantic import BaseModel
+
+from tests.conventions.time_growth import TimeUp, processor_time_limit
 
 from .targets import Target
 
@@ -26,21 +25,17 @@ class InvariantBroken(AssertionError):
     """An input breaks an invariant."""
 
 
-class _TimeUp(BaseException):
-    """It is not an Exception, so no parser can catch it."""
-
-
 def check(target: Target, data: bytes, seconds: float = SMALL_SECONDS) -> None:
     """Run a parser on one input and raise `InvariantBroken` if it breaks an invariant."""
     started = time.process_time()
     try:
-        with _processor_time(seconds * 2):
+        with processor_time_limit(seconds * 2):
             found = target.run(data)
             weight = weigh(found, bound := target.growth * len(data) + _SPARE)
     except target.errors as refusal:
         if len(str(refusal)) > 20_000:
             raise InvariantBroken(f"{target.name} refuses with {len(str(refusal))} characters") from None
-    except _TimeUp:
+    except TimeUp:
         raise InvariantBroken(f"{target.name} is still busy after {seconds * 2} s with {data[:200]!r}") from None
     except Exception as fault:
         raise InvariantBroken(f"{target.name} raises {type(fault).__name__}: {fault} for {data[:2000]!r}") from fault
@@ -52,20 +47,6 @@ def check(target: Target, data: bytes, seconds: float = SMALL_SECONDS) -> None:
     took = time.process_time() - started
     if took > seconds:
         raise InvariantBroken(f"{target.name} takes {took:.1f} s for {len(data)} bytes: {data[:200]!r}")
-
-
-@contextlib.contextmanager
-def _processor_time(seconds: float) -> Iterator[None]:
-    def late(_number: int, _frame: FrameType | None) -> None:
-        raise _TimeUp
-
-    before = signal.signal(signal.SIGVTALRM, late)
-    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
-        signal.signal(signal.SIGVTALRM, before)
 
 
 def weigh(value: Any, bound: int) -> int:
