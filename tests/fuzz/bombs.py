@@ -22,6 +22,16 @@ _PROSE: tuple[Bomb, ...] = (
     (b"# a", b" ", b"b"), (b"= a", b" ", b"b"), (b"`", b" ", b"\n===\n"), (b"", b":a", b"\n===\n"), (b"`a` ", b"[[", b""),
     (b"[", b"![a]", b"x"), (b"---\ntitle: a", b" ", b"b\n---\n"),
 )  # fmt: skip
+_SPEC_DRIVEN: tuple[Bomb, ...] = (
+    *_PROSE,
+    (b"### Requirement 1\n#### Acceptance Criteria\n", b"1. A SHALL b\n", b""),
+    (b"", b"### Requirement 1\n#### Acceptance Criteria\n1. A\n", b""),
+    (b"", b"- [ ] 1. A\n  - _Requirements: All_\n", b""), (b"- [ ] 1. A\n  - _Requirements: ", b"1.1-1.9, ", b"_\n"),
+    (b"", b"2.1 A\n", b""), (b"", b"- **FR-001**: A\n", b""), (b"", b"### User Story 1\n", b""),
+    (b"### User Story 1\n**Acceptance Scenarios**:\n", b"1. **Given**\n", b""), (b"- [ ] T001 ", b"[US1] ", b"a/b.py\n"),
+    (b"## Requirements\n", b"### Requirement: A\n", b""), (b"## RENAMED Requirements\n", b"- FROM: `### Requirement: A`\n", b""),
+    (b"- [ ] ", b"a/", b"b.py\n"), (b"## Glossary\n", b"- **A**: b\n", b""), (b"## Properties\n", b"### Property 1: A\n", b""),
+)  # fmt: skip
 _YAML: tuple[Bomb, ...] = (
     (b"", b"[", b""), (b"", b"{a: ", b""), (b"a: ", b"- ", b""), (b"", b"a: &a [*a]\n", b""), (b"", b"? ", b""),
     (b"x: |\n", b" a\n", b""), (b"x: '", b"'", b""), (b"", b"a: b\n", b""), (b"", b"!!", b" x"), (b"", b"%", b""),
@@ -47,6 +57,11 @@ _BOMBS: Mapping[str, tuple[Bomb, ...]] = {
     ),
     "markdown-specification": _PROSE,
     "ietf-specification": _PROSE,
+    "kiro": _SPEC_DRIVEN,
+    "kiro-bugfix": _SPEC_DRIVEN,
+    "speckit": _SPEC_DRIVEN,
+    "openspec": _SPEC_DRIVEN,
+    "openspec-change": _SPEC_DRIVEN,
     "note": _PROSE,
     "front-matter": tuple((b"---\n" + begin, unit, end + b"\n---\n") for begin, unit, end in _YAML),
     "names-and-links": _PROSE,

@@ -20,14 +20,15 @@ from contextive.config.loader import ConfigRequest, load_config
 from contextive.errors import ContextiveError
 from contextive.knowledge.artifact_parser import ParseContext, parse_artifact
 from contextive.knowledge.graph import Node
+from contextive.knowledge.note_words import NoteWords, excerpt, passages
+from contextive.knowledge.query_words import query_words
 from contextive.knowledge.tokeniser import query_identifiers, query_terms, tokenise, unstemmed_words
 from contextive.models.answer_citations import keep_known_citations
 from contextive.models.llms_txt import parse_llms_txt
 from contextive.notes.catalog import NoteCatalog
 from contextive.notes.front_matter import parse_front_matter, text_values, time_value, write_values
 from contextive.notes.link_edits import NoteNames, rename_heading, rename_links, unlink
-from contextive.notes.note import parse_note
-from contextive.notes.search import excerpt_of, relevant_notes
+from contextive.notes.note import Note, parse_note
 from contextive.notes.slug import first_slug, is_safe_name, slugify
 from contextive.notes.wikilink import parse_links
 from contextive.packs.knowledge.graph_query import QueryInput
@@ -46,6 +47,8 @@ from contextive.store.values import LexicalQuery
 from contextive.trace.citation import CommentStyle, parse_citations
 from contextive.trace.duvet_config import parse_duvet_config
 from contextive.trace.extraction import extract_requirements, format_requirement_comments, format_requirement_file
+from contextive.trace.formats.layout import read_specification
+from contextive.trace.formats.values import SpecFiles, SpecFormat, SpecState
 from contextive.trace.ietf import parse_ietf
 from contextive.trace.markdown import parse_markdown
 from contextive.trace.matching import Haystack, match_quote
@@ -114,11 +117,16 @@ def _note(data: bytes) -> object:
         rename_links(text, catalog, note, to),
         unlink(text, catalog, note),
         rename_heading(text, "New"),
-        excerpt_of(note, "gauge"),
-        len(relevant_notes([note, other], text[:500])),
+        _note_search(note, other, text[:500]),
         [catalog.outlinks(each) for each in catalog.notes],
-        catalog.index.search(text[:100]),
     ]
+
+
+def _note_search(note: Note, other: Note, query: str) -> list[str]:
+    index, words = NoteWords(), query_words(query)
+    index.update([note, other])
+    found = {each.path: each for each in (*index.search(words, 5), *index.containing(query, 5))}
+    return [excerpt(each, query, words, passage) for each in found.values() for passage in passages(each)]
 
 
 def _front_matter(data: bytes) -> object:
@@ -261,6 +269,16 @@ def _cursor(data: bytes) -> object:
     return [template.match(text), decode_cursor("tools", text), offset_of("tools", text)]
 
 
+def _spec_driven(format_: SpecFormat, state: SpecState, *paths: str) -> Callable[[bytes], object]:
+    """A reader of a spec-driven format; every file of the specification has the same text."""
+
+    def run(data: bytes) -> object:
+        texts = dict.fromkeys(paths, _file_text(data))
+        return read_specification(SpecFiles(format_, "a", state, paths), texts).requirements
+
+    return run
+
+
 TARGETS: Mapping[str, Target] = {
     target.name: target
     for target in (
@@ -269,6 +287,15 @@ TARGETS: Mapping[str, Target] = {
         Target("citations", _citations),
         Target("markdown-specification", _specification(parse_markdown)),
         Target("ietf-specification", _specification(parse_ietf)),
+        Target(
+            "kiro", _spec_driven(SpecFormat.KIRO, SpecState.CURRENT, "requirements.md", "design.md", "tasks.md"), ()
+        ),
+        Target("kiro-bugfix", _spec_driven(SpecFormat.KIRO, SpecState.CURRENT, "bugfix.md", "tasks.md"), ()),
+        Target("speckit", _spec_driven(SpecFormat.SPECKIT, SpecState.CURRENT, "spec.md", "tasks.md"), ()),
+        Target("openspec", _spec_driven(SpecFormat.OPENSPEC, SpecState.CURRENT, "spec.md"), ()),
+        Target(
+            "openspec-change", _spec_driven(SpecFormat.OPENSPEC, SpecState.PROPOSED, "specs/a/spec.md", "tasks.md"), ()
+        ),
         Target("note", _note),
         Target("front-matter", _front_matter),
         Target("names-and-links", _names),
