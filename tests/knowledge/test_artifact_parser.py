@@ -4,12 +4,14 @@ import hashlib
 
 from contextive.knowledge.artifact import LastCommit
 from contextive.knowledge.artifact_parser import ParseContext, parse_artifact
+from contextive.knowledge.packages import Packages
 from contextive.knowledge.subsystems import parse_catalog
 
 CATALOG = parse_catalog(
     '{"Ingest": {"tags": ["pipeline"], "paths": ["docs/ingest"]}, "Search": {"tags": ["find"]}}', "c"
 )
-CONTEXT = ParseContext(CATALOG, ("src/pkg",))
+PACKAGES = Packages({"src/pkg": "pkg", "src/pkg/ingest": "pkg.ingest"})
+CONTEXT = ParseContext(CATALOG, PACKAGES)
 CODE = "class OrderMessage:\n    def send(self):\n        return helper()\n\n\ndef helper():\n    TelemetryLag.emit()\n"
 
 
@@ -64,11 +66,11 @@ def test_symbols_can_be_disabled() -> None:
 def test_the_version_of_a_file_changes_only_if_its_rows_would() -> None:
     code, doc = "src/pkg/ingest/a.py", "docs/a.md"
     other = ParseContext(
-        parse_catalog('{"Ingest": {"tags": ["pipeline"]}, "Search": {"tags": ["changed"]}}', "c"), ("src/pkg",)
+        parse_catalog('{"Ingest": {"tags": ["pipeline"]}, "Search": {"tags": ["changed"]}}', "c"), PACKAGES
     )
     assert CONTEXT.version() != other.version()
     assert CONTEXT.version_for(code) == other.version_for(code)
     assert CONTEXT.version_for(doc) != other.version_for(doc)
-    assert CONTEXT.version_for(code) != ParseContext(CATALOG, ()).version_for(code)
-    assert CONTEXT.version_for(code) != ParseContext(CATALOG, ("src/pkg",), symbols=False).version_for(code)
-    assert CONTEXT.version() == ParseContext(CATALOG, ("src/pkg",)).version()
+    assert CONTEXT.version_for(code) != ParseContext(parse_catalog("{}", "c")).version_for(code)
+    assert CONTEXT.version_for(code) != ParseContext(CATALOG, PACKAGES, symbols=False).version_for(code)
+    assert CONTEXT.version() == ParseContext(CATALOG, PACKAGES).version()

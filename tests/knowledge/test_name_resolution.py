@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+
 import pytest
 
 from contextive.knowledge.calls import resolve_calls
-from contextive.knowledge.exercised_symbols import resolve_exercises
+from contextive.knowledge.classification import artifact_type_of
+from contextive.knowledge.exercised_symbols import resolve_mentions
 from contextive.knowledge.extraction import extract_names
+from contextive.knowledge.file_hints import FileHints
 from contextive.knowledge.imports import import_keys, resolve_imports
 from contextive.knowledge.known_paths import KnownPaths
 from contextive.knowledge.languages import language_of
-from contextive.knowledge.symbol import Symbol
+from contextive.knowledge.manifests import packages_of
+from contextive.knowledge.project_names import ProjectNames, SameName
+from contextive.knowledge.receivers import TypeResolver
+from contextive.knowledge.symbol import Reference, Symbol
 
 
 def imported_files(path: str, text: str, *known: str) -> tuple[str, ...]:
@@ -21,14 +28,28 @@ def imported_files(path: str, text: str, *known: str) -> tuple[str, ...]:
     return found
 
 
-def resolved_calls(files: dict[str, str], path: str) -> set[tuple[str | None, str]]:
-    parsed = {name: extract_names(name, text, language_of(name), "code") for name, text in files.items()}
+def resolver_of(files: dict[str, str], path: str) -> tuple[TypeResolver, tuple[Reference, ...]]:
+    """The resolver of one file in a project, and the references of the file."""
+    parsed = {
+        name: extract_names(name, text, language_of(name), artifact_type_of(name)) for name, text in files.items()
+    }
     by_name: dict[str, list[tuple[str, Symbol]]] = {}
     for name, names in parsed.items():
         for symbol in names.symbols:
             by_name.setdefault(symbol.name, []).append((name, symbol))
-    references = parsed[path].references
-    return set(resolve_calls(path, references, resolve_imports(path, references, KnownPaths.of(files)), by_name))
+    project = ProjectNames(
+        KnownPaths.of(files),
+        defaultdict(SameName, {name: SameName.of(declared) for name, declared in by_name.items()}),
+        lambda name: FileHints.of(parsed[name].hints),
+        lambda name: parsed[name].references,
+        packages_of(hint for names in parsed.values() for hint in names.hints),
+    )
+    return TypeResolver(path, project), parsed[path].references
+
+
+def resolved_calls(files: dict[str, str], path: str) -> set[tuple[str | None, str]]:
+    resolver, references = resolver_of(files, path)
+    return {(call.source, call.target) for call in resolve_calls(path, references, resolver)}
 
 
 ##= docs/spec/knowledge.md#nodes-and-edges
@@ -156,10 +177,10 @@ def test_a_call_does_not_resolve_to_another_language() -> None:
     }
 
 
-def exercised_symbols(test_path: str, test: str, source_path: str, source: str) -> tuple[str, ...]:
+def mentioned_symbols(test_path: str, test: str, source_path: str, source: str) -> tuple[str, ...]:
     mentions = extract_names(test_path, test, language_of(test_path), "test").references
     symbols = extract_names(source_path, source, language_of(source_path), "code").symbols
-    return resolve_exercises(test_path, mentions, [(source_path, symbol) for symbol in symbols])
+    return resolve_mentions(test_path, mentions, [(source_path, symbol) for symbol in symbols])
 
 
 @pytest.mark.parametrize(
@@ -174,26 +195,26 @@ def exercised_symbols(test_path: str, test: str, source_path: str, source: str) 
 )
 def test_a_test_exercises_the_symbols_it_mentions(test: str, expected: list[str]) -> None:
     source = "def buy(): pass\ndef go(): pass\nclass Shop:\n    def close(self): pass\n"
-    found = exercised_symbols("tests/test_market.py", test, "src/app/market.py", source)
+    found = mentioned_symbols("tests/test_market.py", test, "src/app/market.py", source)
     assert list(found) == [f"src/app/market.py::{name}" for name in expected]
 
 
 def test_a_bare_name_counts_only_if_both_paths_share_a_word() -> None:
     source = "def buy(): pass\nclass Shop:\n    def close(self): pass\n"
-    assert exercised_symbols("tests/test_other.py", "buy(1)\nclose()\n", "src/app/market.py", source) == ()
+    assert mentioned_symbols("tests/test_other.py", "buy(1)\nclose()\n", "src/app/market.py", source) == ()
 
 
 @pytest.mark.parametrize("test", ["app.market.buy(1)\n", "market.buy(1)\n", "src.app.market.buy(1)\n"])
 def test_a_name_after_its_module_always_counts(test: str) -> None:
-    assert exercised_symbols("tests/test_other.py", test, "src/app/market.py", "def buy(): pass\n") == (
+    assert mentioned_symbols("tests/test_other.py", test, "src/app/market.py", "def buy(): pass\n") == (
         "src/app/market.py::buy",
     )
 
 
 def test_tests_in_other_languages_exercise_symbols() -> None:
-    assert exercised_symbols(
+    assert mentioned_symbols(
         "src/market.test.ts", "test('x', () => { buy(1) })", "src/market.ts", "export function buy() {}"
     ) == ("src/market.ts::buy",)
-    assert exercised_symbols(
+    assert mentioned_symbols(
         "p/market_test.go", "package p\nfunc TestX() { Buy(1) }", "p/market.go", "package p\nfunc Buy() {}"
     ) == ("p/market.go::Buy",)

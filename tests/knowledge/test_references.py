@@ -118,6 +118,69 @@ def test_code_spans_that_name_files_or_symbols_are_mentions() -> None:
     ]
 
 
+def test_single_words_in_code_spans_are_mentions_if_they_look_like_the_name_of_a_class_or_function() -> None:
+    text = "`Router` `parse_url` `parseUrl` `start()` `word` `TODO` `a_` `run()`\n"
+    assert reference_names("d.md", text, "mention", "doc") == ["Router", "parseUrl", "parse_url", "start"]
+
+
+def test_of_many_single_words_only_those_that_appear_twice_are_mentions() -> None:
+    text = "".join(f"`Name{number}X` " for number in range(8)) + "`Name3X` `Shop.buy`\n"
+    assert reference_names("d.md", text, "mention", "doc") == ["Name3X", "Shop.buy"]
+
+
+def test_a_link_without_suffix_may_lead_to_a_page() -> None:
+    assert reference_names("docs/a.md", "[x](guide)\n", "link", "doc") == [
+        "docs/guide", "docs/guide.md", "docs/guide.mdx", "docs/guide/README.md", "docs/guide/index.md",
+    ]  # fmt: skip
+
+
+def test_the_table_of_contents_of_restructured_text_consists_of_links() -> None:
+    text = (
+        "Shop\n====\n\n.. toctree::\n   :maxdepth: 2\n\n   guide\n   The API <api/index.rst>\n   parts/*\n"
+        "\nText `x <y.rst>`_ ends it.\n"
+    )
+    links = reference_names("docs/index.rst", text, "link", "doc")
+    assert {"docs/guide.rst", "docs/guide.md", "docs/api/index.rst", "docs/parts/*", "docs/y.rst"} <= set(links)
+    assert not any("maxdepth" in link or "ends" in link for link in links)
+
+
+def test_directives_roles_and_literals_of_restructured_text_are_references() -> None:
+    text = (
+        ".. autoclass:: shop.cart.Cart\n.. literalinclude:: ../src/shop.py\n\n:meth:`~shop.cart.Cart.add` :doc:`guide` "
+        ":issue:`12` ``Cart.total()`` ``word``\n"
+    )
+    mentions = reference_names("docs/a.rst", text, "mention", "doc")
+    assert sorted(mentions) == ["Cart.total", "shop.cart.Cart", "shop.cart.Cart.add"]
+    assert {"src/shop.py", "docs/guide.rst"} <= set(reference_names("docs/a.rst", text, "link", "doc"))
+
+
+def test_links_and_spans_of_asciidoc_are_references() -> None:
+    text = "xref:guide.adoc#x[Guide] link:../src/a.py[code] include::part.adoc[] https://x.org[x] `Cart.add`\n"
+    assert reference_names("docs/a.adoc", text, "link", "doc") == ["docs/guide.adoc", "docs/part.adoc", "src/a.py"]
+    assert reference_names("docs/a.adoc", text, "mention", "doc") == ["Cart.add"]
+
+
+def test_settings_and_code_link_to_the_documents_that_they_name() -> None:
+    navigation = 'docs_dir: pages\nnav:\n  - Home: "index.md"\n  - API: api/cart.md\n'
+    assert reference_names("mkdocs.yml", navigation, "link", "config") == ["pages/index.md", "pages/api/cart.md"]
+    assert reference_names("crates/a/Cargo.toml", 'readme = "README.md"\n', "link", "config") == [
+        "README.md", "crates/a/README.md",
+    ]  # fmt: skip
+    assert "docs/plan.md" in reference_names("src/a.py", "# The plan is in docs/plan.md.\nf()\n", "link")
+
+
+@pytest.mark.parametrize("suffix", ["rst", "adoc", "yml"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        ".. toctree::\n" * 20_000, "`" * 100_000, ":a:`" * 30_000, ".. a::" * 30_000, "`<" * 50_000, "a.md" * 30_000,
+        "a/" * 60_000, "<" * 90_000, "xref:" * 30_000,
+    ],
+)  # fmt: skip
+def test_unusual_documents_are_not_slow(suffix: str, text: str) -> None:
+    assert extract_names(f"d.{suffix}", text, None, "doc").symbols == ()
+
+
 @pytest.mark.parametrize(
     "text", ["[a" * 50_000, "[x](" * 50_000, "`a" * 50_000, "[" * 50_000 + "]" * 50_000, "```\n" * 30_000]
 )

@@ -1,13 +1,17 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+
+import pytest
 
 from contextive.knowledge.artifact import Artifact, ArtifactType, LastCommit, Totals
 from contextive.knowledge.coverage import CoveredArtifact, RemovedArtifact, ReportRun, build_coverage
-from contextive.knowledge.graph import Edge
 from contextive.knowledge.lifecycle import MAX_REPORTED_SYMBOLS, ProjectState, build_lifecycle
+from contextive.knowledge.node_ids import artifact_node_id
+from contextive.knowledge.stale_documents import CodePlace, StaleDocument
 from contextive.knowledge.subsystems import parse_catalog
-from contextive.knowledge.symbol import Symbol
+from contextive.knowledge.symbol import Symbol, SymbolKind
 
 RUN = ReportRun("r1", "manual", "head")
 DAY = 86_400.0
@@ -19,8 +23,8 @@ def artifact(path: str, kind: ArtifactType, subsystem: str | None = None, age: f
     return Artifact(path, kind, "d" * 64, 1, path, "n", subsystem, git=git)
 
 
-def symbol(path: str, name: str) -> tuple[str, Symbol]:
-    return path, Symbol(f"{path}::{name}", name, name, "function", "python", 1, 2)
+def symbol(path: str, name: str, kind: SymbolKind = "function") -> Symbol:
+    return Symbol(f"{path}::{name}", name, name, kind, "python", 1, 2)
 
 
 def test_the_coverage_report_has_all_its_fields() -> None:
@@ -62,34 +66,29 @@ def test_the_coverage_report_has_all_its_fields() -> None:
     json.dumps(report)
 
 
-##= docs/spec/gateway.md#km-lifecycle-report
-##% A document MUST be reported as stale when its last commit is older than `knowledge.staleDays`.
-##= docs/spec/gateway.md#km-lifecycle-report
-##% A subsystem MUST NOT be reported as untested if a test exercises its code, regardless of the subsystem of that
-##% test.
 def test_the_lifecycle_report_has_all_its_fields() -> None:
+    old = artifact("docs/old.md", "doc", "A", 31)
     state = ProjectState(
         artifacts=[
-            artifact("old.md", "doc", "A", 31),
-            artifact("new.md", "doc", None, 29),
-            artifact("unknown.md", "doc"),
+            old,
+            artifact("docs/lost.md", "doc"),
             artifact("a.py", "code", "A"),
             artifact("b.py", "code", "B"),
             artifact("c.py", "code", "C"),
             artifact("t.py", "test", "B"),
             artifact("c.toml", "config"),
         ],
-        edges=[
-            Edge("DesignDoc:old.md", "DESCRIBES", "Subsystem:A"),
-            Edge("SourceFile:a.py", "BELONGS_TO", "Subsystem:A"),
-            Edge("SourceFile:b.py", "BELONGS_TO", "Subsystem:B"),
-            Edge("SourceFile:c.py", "BELONGS_TO", "Subsystem:C"),
-            Edge("Subsystem:A", "IMPLEMENTS", "IntegrationMessage:UsedMessage"),
-            Edge("TestCase:t.py", "EXERCISES", "Symbol:a.py::f"),
-        ],
+        unconnected={"DesignDoc:docs/lost.md", "IntegrationMessage:LostMessage", "ConfigFile:c.toml"},
         messages=["UsedMessage", "LostMessage"],
-        symbols=[symbol("a.py", "f"), symbol("b.py", "g"), symbol("t.py", "test_f")],
-        tests_of={"a.py::f": ["t.py", "t.py"]},
+        symbols={
+            "a.py": [symbol("a.py", "f")],
+            "b.py": [symbol("b.py", "g")],
+            "c.py": [symbol("c.py", "h"), symbol("c.py", "unused")],
+            "t.py": [symbol("t.py", "test_f")],
+        },
+        tests_of={"a.py::f": {"t.py"}},
+        callers={"a.py::f": 1, "b.py::g": 2, "c.py::h": 1},
+        stale=[StaleDocument(old, tuple(CodePlace("a.py", f"a.py::f{number}") for number in range(9)))],
     )
     report = build_lifecycle(RUN, 1000 * DAY, 30, state, [REMOVED])
     assert list(report) == [
@@ -97,15 +96,19 @@ def test_the_lifecycle_report_has_all_its_fields() -> None:
         "removed_artifacts", "symbol_tests", "symbol_test_gaps", "summary",
     ]  # fmt: skip
     assert report["isolated"] == {
-        "DesignDoc": [
-            {"id": "DesignDoc:new.md", "path": "new.md", "name": "new.md"},
-            {"id": "DesignDoc:unknown.md", "path": "unknown.md", "name": "unknown.md"},
-        ],
+        "DesignDoc": [{"id": "DesignDoc:docs/lost.md", "path": "docs/lost.md", "name": "docs/lost.md"}],
         "SourceFile": [],
-        "TestCase": [{"id": "TestCase:t.py", "path": "t.py", "name": "t.py"}],
+        "TestCase": [],
         "IntegrationMessage": [{"id": "IntegrationMessage:LostMessage", "path": None, "name": "LostMessage"}],
     }
-    assert report["stale_docs"] == [{"path": "old.md", "subsystem": "A", "git_timestamp": 969 * DAY}]
+    assert report["stale_docs"] == [
+        {
+            "path": "docs/old.md",
+            "subsystem": "A",
+            "git_timestamp": 969 * DAY,
+            "changed_code": [f"a.py::f{number}" for number in range(5)],
+        }
+    ]
     # B has a test, and that test exercises A
     assert report["missing_tests"] == [{"subsystem": "C", "source_files": 1, "test_cases": 0}]
     assert report["symbol_tests"] == [
@@ -118,20 +121,68 @@ def test_the_lifecycle_report_has_all_its_fields() -> None:
             "status": "Covered",
         }
     ]
-    assert [(row["symbol_id"], row["status"]) for row in report["symbol_test_gaps"]] == [("b.py::g", "Missing")]
+    assert [(row["symbol_id"], row["status"], row["callers"]) for row in report["symbol_test_gaps"]] == [
+        ("b.py::g", "Missing", 2),
+        ("c.py::h", "Missing", 1),
+    ]
     assert report["thresholds"] == {"stale_days": 30}
     assert report["summary"] == {
-        "stale_docs": 1, "isolated_nodes": 4, "subsystems_missing_tests": 1, "removed_artifacts": 1, "symbol_tests": 1,
-        "symbol_test_gaps": 1,
+        "stale_docs": 1, "isolated_nodes": 2, "subsystems_missing_tests": 1, "removed_artifacts": 1, "symbol_tests": 1,
+        "symbol_test_gaps": 3,
     }  # fmt: skip
     json.dumps(report)
 
 
 def test_long_lists_of_symbols_are_cut_but_counted_in_full() -> None:
     symbols = [symbol("a.py", f"f{number}") for number in range(MAX_REPORTED_SYMBOLS + 5)]
-    report = build_lifecycle(RUN, 0.0, 30, ProjectState([artifact("a.py", "code")], symbols=symbols))
+    state = ProjectState(
+        [artifact("a.py", "code")], symbols={"a.py": symbols}, callers={symbol.id: 1 for symbol in symbols}
+    )
+    report = build_lifecycle(RUN, 0.0, 30, state)
     assert len(report["symbol_test_gaps"]) == MAX_REPORTED_SYMBOLS
     assert report["summary"]["symbol_test_gaps"] == MAX_REPORTED_SYMBOLS + 5
+
+
+##= docs/spec/gateway.md#km-lifecycle-report
+##% The symbols without tests that are listed MUST be public functions and methods that other code calls, the most
+##% called first.
+def test_only_the_gaps_that_matter_are_listed() -> None:
+    names = ["idle", "busy", "busier", "private", "Shape"]
+    symbols = [symbol("a.py", name, "class" if name == "Shape" else "function") for name in names]
+    example = symbol("examples/e.py", "shown")
+    state = ProjectState(
+        [artifact("a.py", "code"), artifact("examples/e.py", "code")],
+        symbols={"a.py": symbols, "examples/e.py": [example]},
+        callers={"a.py::busy": 1, "a.py::busier": 5, "a.py::private": 9, "a.py::Shape": 9, example.id: 9},
+        unlisted={"a.py::private"},
+    )
+    report = build_lifecycle(RUN, 0.0, 30, state)
+    assert [row["name"] for row in report["symbol_test_gaps"]] == ["busier", "busy"]
+    assert report["summary"]["symbol_test_gaps"] == len(names)
+
+
+##= docs/spec/gateway.md#km-lifecycle-report
+##% A node MUST be reported as isolated only if it has no edges except to its own parts.
+@pytest.mark.parametrize(
+    ("path", "kind", "expected"),
+    [
+        ("docs/plan.md", "doc", True), ("NOTES.rst", "doc", True), ("docs/data.txt", "doc", False), ("LICENSE", "doc", False),
+        ("README.md", "doc", False), ("docs/Makefile", "doc", False), ("docs/style.css", "doc", False),
+        ("docs/a.html", "doc", False),
+        ("CODE_OF_CONDUCT.md", "doc", False), ("docs/subsystems.json", "doc", False), ("docs/.gitignore", "doc", False),
+        ("CHANGELOG.md", "doc", False), ("src/a.py", "code", True), ("setup.py", "code", False), ("docs/conf.py", "code", False),
+        ("examples/a.py", "code", False), ("a.css", "code", False), ("tests/test_a.py", "test", True),
+        ("tests/data.json", "test", False),
+        ("tests/helpers.py", "test", False), ("web/tests/test_b.py", "test", False), ("tests/a.rs", "test", True),
+    ],
+)  # fmt: skip
+def test_files_that_are_found_without_an_edge_are_not_isolated(path: str, kind: ArtifactType, expected: bool) -> None:
+    file = artifact(path, kind)
+    file = replace(file, title=path.rpartition("/")[2])
+    conftest = artifact("web/conftest.py", "test")
+    state = ProjectState([file, conftest], unconnected={artifact_node_id(path, kind), "TestCase:web/conftest.py"})
+    isolated = build_lifecycle(RUN, 0.0, 30, state)["isolated"]
+    assert [row["path"] for rows in isolated.values() for row in rows] == ([path] if expected else [])
 
 
 def test_reports_of_an_empty_project_are_empty() -> None:

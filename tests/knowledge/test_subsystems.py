@@ -6,13 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from contextive.knowledge.packages import Packages
 from contextive.knowledge.subsystems import (
     NO_CATALOG,
     Subsystem,
     assign_subsystem,
-    infer_subsystem,
     parse_catalog,
-    source_prefixes,
 )
 
 plain_data = st.recursive(
@@ -83,17 +82,29 @@ def test_any_json_can_be_parsed_as_a_catalog(data: object) -> None:
     parse_catalog(json.dumps({"A": data, "B": {"paths": data, "tags": data, "criticality": data}}), "x.json")
 
 
+PACKAGES = Packages(
+    {
+        "src/pkg": "pkg",
+        "src/pkg/ingest": "pkg.ingest",
+        "src/pkg/kasmina": "pkg.kasmina",
+        "src/pkg/kasmina/deep": "pkg.kasmina.deep",
+        "src/pkg/MixedCase": "pkg.MixedCase",
+    }
+)
+
+
 @pytest.mark.parametrize(
     ("path", "expected"),
     [
-        ("src/pkg/ingest/a.py", "Ingest"),
-        ("src/pkg/ingest/deep/a.py", "Ingest"),
-        ("src/pkg/cli.py", "Pkg"),
+        ("src/pkg/ingest/a.py", "pkg.ingest"),
+        ("src/pkg/ingest/data/a.py", "pkg.ingest"),
+        ("src/pkg/cli.py", "pkg"),
         ("src/pkg/kasmina/a.py", "Kasmina"),
-        ("src/pkg/KASMINA/a.py", "Kasmina"),
-        ("src/pkg/MixedCase/a.py", "MixedCase"),
-        ("src/pkg/tests/test_a.py", "Pkg"),
-        ("src/pkg/ingest/tests/test_a.py", "Ingest"),
+        ("src/pkg/kasmina/deep/a.py", "Kasmina"),
+        ("src/pkg/KASMINA/a.js", "Kasmina"),
+        ("src/pkg/MixedCase/a.py", "pkg.MixedCase"),
+        ("src/pkg/tests/test_a.py", "pkg"),
+        ("src/pkg/ingest/tests/test_a.py", "pkg.ingest"),
         ("docs/kasmina/a.md", "Kasmina"),
         ("docs/kasmina-plan.md", "Kasmina"),
         ("docs/kasminas.md", None),
@@ -105,54 +116,11 @@ def test_any_json_can_be_parsed_as_a_catalog(data: object) -> None:
     ],
 )
 def test_the_subsystem_of_a_file_depends_on_its_path(path: str, expected: str | None) -> None:
-    assert assign_subsystem(path, CATALOG, ("src/pkg",)) == expected
+    assert assign_subsystem(path, CATALOG, PACKAGES) == expected
 
 
 ##= docs/spec/knowledge.md#file-metadata
-##% The subsystem of a file MUST be the one that the file names, or else one from the catalog, or else one inferred
-##% from its path.
+##% The subsystem of a file MUST be the one that the file names, or else one from the catalog, or else its package.
 def test_the_subsystem_named_in_a_file_takes_precedence() -> None:
-    assert assign_subsystem("src/pkg/ingest/README.md", CATALOG, ("src/pkg",), "leyline") == "Leyline"
-    assert assign_subsystem("docs/a.md", NO_CATALOG, (), "deployment") == "deployment"
-
-
-def test_the_longest_prefix_is_used() -> None:
-    assert infer_subsystem("src/a/b/c/d.py", ("src/a", "src/a/b")) == "c"
-    assert infer_subsystem("src/ab/x.py", ("src/a",)) is None
-
-
-def test_prefixes_are_the_directories_below_src() -> None:
-    paths = ["src/pkg/a.py", "src/other/b.py", "src/top.py", "src/pkg.egg-info/x", "lib/c.py", "tests/t.py"]
-    assert source_prefixes(paths) == ("src/other", "src/pkg")
-
-
-def test_without_src_the_directories_with_code_are_prefixes() -> None:
-    code = ["gateway/__init__.py", "gateway/mcp/server.py", "cmd/x/main.go"]
-    paths = [*code, "docs/a.md", "tests/t.py", "scripts/x.sh", "data/a.csv"]
-    prefixes = source_prefixes(paths)
-    assert prefixes == ("cmd", "gateway")
-    assert assign_subsystem("gateway/mcp/server.py", NO_CATALOG, prefixes) == "Mcp"
-    assert assign_subsystem("gateway/app.py", NO_CATALOG, prefixes) == "Gateway"
-
-
-@pytest.mark.parametrize(
-    "pyproject",
-    [
-        '[tool.poetry]\npackages = [{include = "gateway"}]',
-        '[tool.setuptools]\npackages = ["gateway"]',
-        '[tool.hatch.build.targets.wheel]\npackages = ["./gateway/"]',
-        '[tool.flit.module]\nname = "gateway"',
-    ],
-)
-def test_packages_named_in_pyproject_are_the_only_prefixes(pyproject: str) -> None:
-    assert source_prefixes(["gateway/a.py", "plugins/b.py"], pyproject) == ("gateway",)
-
-
-def test_packages_are_found_in_the_package_directory_of_pyproject() -> None:
-    text = '[tool.setuptools]\npackages = ["acme.app"]\n[tool.setuptools.package-dir]\n"" = "lib"\n'
-    assert source_prefixes(["lib/acme/app/core/x.py"], text) == ("lib/acme/app",)
-
-
-@pytest.mark.parametrize("pyproject", ["[", "[tool.poetry]\npackages = 3", "[tool]\nsetuptools = 1", ""])
-def test_a_pyproject_without_packages_is_ignored(pyproject: str) -> None:
-    assert source_prefixes(["gateway/a.py"], pyproject) == ("gateway",)
+    assert assign_subsystem("src/pkg/ingest/README.md", CATALOG, PACKAGES, "leyline") == "Leyline"
+    assert assign_subsystem("docs/a.md", NO_CATALOG, Packages(), "deployment") == "deployment"

@@ -50,8 +50,11 @@ class ModelStore:
 
     def edges(self) -> list[Edge]:
         nodes = self.nodes()
-        stated = {edge for layer in self.layers.values() for edge in layer.edges}
-        return sorted(edge for edge in stated if edge.source in nodes and edge.target in nodes)
+        stated: dict[tuple[str, ...], Edge] = {}
+        for edge in sorted({edge for layer in self.layers.values() for edge in layer.edges}):
+            if edge.source in nodes and edge.target in nodes:
+                stated.setdefault((edge.source, edge.type, edge.target), edge)
+        return sorted(stated.values())
 
     def chunks_containing(self, term: str) -> set[str]:
         return {

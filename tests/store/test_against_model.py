@@ -75,7 +75,10 @@ _layers = st.builds(
         max_size=3,
         unique_by=lambda node: node.id,
     ),
-    st.lists(st.builds(Edge, _keys, st.sampled_from(["LINKS_TO", "CITES"]), _keys), max_size=4),
+    st.lists(
+        st.builds(Edge, _keys, st.sampled_from(["LINKS_TO", "CALLS"]), _keys, st.booleans(), st.integers(0, 2)),
+        max_size=4,
+    ),
 )
 _steps = st.one_of(
     _puts(),

@@ -248,6 +248,8 @@ def test_a_directory_that_is_not_empty_is_not_overwritten(backup_project: Backup
         restore_elsewhere(backup.path, link, backup_project.backups)
     with pytest.raises(Conflict, match="already"):
         restore_backup(backup.path, backup_project.backups)
+    with pytest.raises(InvalidRequest, match="The archive cannot be opened"):
+        restore_backup(tmp_path / "nope.tgz", backup_project.backups)
 
 
 ##= docs/spec/gateway.md#restoring-a-backup

@@ -139,6 +139,10 @@ def test_keys_are_found_ignoring_case(store: Store) -> None:
     assert store.graph.nodes_keyed("Note", "street") == ()
 
 
+def found(store: Store, term: str, labels: list[str], limit: int = 10, offset: int = 0) -> list[str]:
+    return [hit.node.key for hit in store.graph.find_nodes(term, labels, limit, offset)]
+
+
 def test_nodes_are_found_by_part_of_their_key_or_name_in_the_order_of_the_given_labels(store: Store) -> None:
     nodes = [
         Node("Note", "zeta-Graph"),
@@ -148,17 +152,45 @@ def test_nodes_are_found_by_part_of_their_key_or_name_in_the_order_of_the_given_
         Node("Note", "100%"),
     ]
     replace_layer(store, "@a", nodes)
-    assert [node.key for node in store.graph.find_nodes("gRaPh", ["Section", "Note"], 10)] == [
-        "graph/1",
-        "alpha",
-        "zeta-Graph",
-    ]
-    assert [node.key for node in store.graph.find_nodes("graph", ["Note", "Section"], 2)] == ["alpha", "zeta-Graph"]
-    assert [node.key for node in store.graph.find_nodes("ÜBER", ["Requirement"], 2)] == ["Überblick"]
-    assert [node.key for node in store.graph.find_nodes("0%", ["Note"], 5)] == ["100%"]
+    assert found(store, "gRaPh", ["Section", "Note"]) == ["graph/1", "alpha", "zeta-Graph"]
+    assert found(store, "graph", ["Note", "Section"], 2) == ["alpha", "zeta-Graph"]
+    assert found(store, "ÜBER", ["Requirement"]) == ["Überblick"]
+    assert found(store, "0%", ["Note"]) == ["100%"]
     assert store.graph.find_nodes("_", ["Note"], 5) == ()
     replace_layer(store, "@a", [Node("Note", "alpha", {"name": "Renamed"})])
     assert store.graph.find_nodes("graph", ["Note"], 5) == ()
+
+
+def test_whole_names_are_found_before_their_starts_and_parts(store: Store) -> None:
+    nodes = [
+        Node("Symbol", "src/name.rs::Name"),
+        Node("Symbol", "src/name.rs::Name.name_of"),
+        Node("Symbol", "src/other.rs::Renamed"),
+        Node("Symbol", "src/rename/x.rs::Other"),
+        Node("Symbol", "src/x.rs::Outer.Name"),
+        Node("SourceFile", "src/name.rs"),
+        Node("SourceFile", "name/other.rs"),
+        Node("DesignDoc", "docs/a.md", {"name": "Name"}),
+        Node("Section", "docs/a.md#name"),
+    ]
+    replace_layer(store, "@a", nodes)
+    labels = ["DesignDoc", "SourceFile", "Symbol", "Section"]
+    ranked = store.graph.find_nodes("NAME", labels, 20)
+    assert [(hit.match, hit.node.key) for hit in ranked] == [
+        ("whole", "docs/a.md"),
+        ("whole", "src/name.rs::Name"),
+        ("whole", "src/x.rs::Outer.Name"),
+        ("whole", "docs/a.md#name"),
+        ("start", "src/name.rs"),
+        ("start", "src/name.rs::Name.name_of"),
+        ("part", "name/other.rs"),
+        ("part", "src/other.rs::Renamed"),
+        ("part", "src/rename/x.rs::Other"),
+    ]
+    pages = [key for offset in range(0, 12, 2) for key in found(store, "name", labels, 2, offset)]
+    assert pages == [hit.node.key for hit in ranked]
+    assert found(store, "name.rs", labels)[0] == "src/name.rs"
+    assert found(store, "rs", ["Symbol"]) != [], "a path is searched, too"
 
 
 def test_unconnected_nodes_are_those_without_edges_of_the_given_types(store: Store) -> None:

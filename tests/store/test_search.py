@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from contextive.knowledge.query_words import TermCounts
 from contextive.store.protocol import Store
 from contextive.store.values import ChunkFilter, LexicalQuery, VectorModel
 
@@ -264,3 +265,8 @@ def test_chunk_headers_are_chunks_without_their_text(store: Store) -> None:
         assert [tuple(item) for item in header.symbols] == [(item.name, item.qualified_name) for item in row.symbols]
     assert headers[rows["a::0"].number].symbols
     assert not any(header.symbols for header in store.files.chunk_headers(numbers, with_symbols=False).values())
+
+
+def test_the_number_of_chunks_with_a_term_is_known(store: Store) -> None:
+    put(store, parsed("a", ["apples and pears", "plums"]), parsed("b", ["pears, pears, pears"]))
+    assert store.search.chunk_counts(["pear", "plum", "cherri"]) == TermCounts(3, {"pear": 2, "plum": 1})

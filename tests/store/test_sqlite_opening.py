@@ -14,9 +14,11 @@ from pathlib import Path
 import pytest
 
 from contextive.errors import ContextiveError, InternalError, Unavailable
+from contextive.knowledge.graph import Edge
 from contextive.store import open_store, replace_unusable_store, store_condition
 from contextive.store.sqlite import schema
 from contextive.store.sqlite.directory import StateDirectory, file_system_type
+from contextive.store.sqlite.graph_writer import add_words
 from contextive.store.sqlite.salvage import renamed_files, set_aside
 from contextive.store.sqlite.store import SqliteStore
 from contextive.store.values import AuditEntry, StoreCondition, Vote
@@ -69,6 +71,29 @@ def test_the_database_uses_wal_for_many_readers(tmp_path: Path) -> None:
             connection.set_authorizer(None)
             assert connection.execute("PRAGMA foreign_keys").fetchone() == (1,)
             assert connection.execute("PRAGMA synchronous").fetchone() == (1,)
+
+
+def test_an_index_of_the_first_schema_is_migrated_with_its_rows(tmp_path: Path) -> None:
+    path = tmp_path / "index.db"
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        schema.migrate(connection, up_to=1)
+        add_words(connection)
+        connection.execute("INSERT INTO owner VALUES (1, 1, '@a')")
+        (note, link) = (
+            connection.execute("SELECT number FROM word WHERE text = ?", (word,)).fetchone()[0]
+            for word in ("Note", "LINKS_TO")
+        )
+        for number, key in ((1, "x"), (2, "y")):
+            connection.execute("INSERT INTO node VALUES (?, ?, 0, 0, ?, '{}', NULL)", (number, note, key))
+            connection.execute("INSERT INTO statement VALUES (?, 1, NULL)", (number,))
+        connection.execute("INSERT INTO edge VALUES (1, ?, 2, 1)", (link,))
+        connection.execute("INSERT INTO audit VALUES (1, 7.0, 'me', 'a-tool', '{}')")
+    path.chmod(0o600)
+    with opened(tmp_path) as store:
+        assert [entry.tool for entry in store.records.audit(5)] == ["a-tool"]
+        assert store.graph.expand(["Note:y"], [], "incoming", 5) == (Edge("Note:x", "LINKS_TO", "Note:y"),)
+        assert list(store.verify()) == []
+    assert not list(tmp_path.glob("index.db.damaged-*"))
 
 
 def test_every_migration_is_recorded(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from contextive.workspace.git import FileCommit, git_head, git_history
+from contextive.workspace.git import FileCommit, Hunk, changed_lines, git_head, git_history
 from tests.workspace.repositories import commit, git, init, write
 
 
@@ -26,6 +26,28 @@ def test_each_file_has_the_last_commit_that_touched_it(tmp_path: Path) -> None:
     assert history.last_commit("new.txt") is None
     assert history.is_full
     assert history.is_complete
+
+
+def test_the_lines_changed_between_two_commits_are_numbered_as_in_the_later_one(tmp_path: Path) -> None:
+    root = init(tmp_path)
+    first = commit(root, {"a.py": "1\n2\n3\n4\n5\n", "b.py": "x\n", "grüße.py": "f()\n", "new": ""}, 1000)
+    last = commit(
+        root, {"a.py": "1\n++ b/b.py\n2\n3\n5\n", "b.py": "  x\n\n", "grüße.py": "f()\ng()\n", "c": "c\n"}, 2000
+    )
+    assert changed_lines(root, first, last, ["a.py", "b.py", "grüße.py"]) == {
+        "a.py": (Hunk(2, 2, "", "++ b/b.py"), Hunk(4, 5, "4", "")),
+        "grüße.py": (Hunk(2, 2, "", "g()"),),
+    }
+    assert changed_lines(root, first, last, ["c", "gone"]) == {"c": (Hunk(1, 1, "", "c"),)}
+    assert changed_lines(root, last, last, ["a.py"]) == {}
+
+
+def test_without_the_commits_there_are_no_changed_lines(tmp_path: Path) -> None:
+    root = init(tmp_path)
+    head = commit(root, {"a": "1"}, 1000)
+    assert changed_lines(root, "0" * 40, head, ["a"]) is None
+    assert changed_lines(root, "--output=x", head, ["a"]) is None
+    assert changed_lines(tmp_path / "nowhere", head, head, ["a"]) is None
 
 
 def test_only_the_wanted_files_are_returned(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Literal, get_args
 
 from contextive.knowledge.chunk import Chunk
-from contextive.knowledge.symbol import Reference, Symbol
+from contextive.knowledge.symbol import Reference, Symbol, TypeHint
 
 ArtifactType = Literal["code", "doc", "test", "proto", "config", "other"]
 ARTIFACT_TYPES: tuple[ArtifactType, ...] = get_args(ArtifactType)
@@ -49,6 +49,7 @@ class ParsedArtifact:
     chunks: tuple[Chunk, ...] = ()
     symbols: tuple[Symbol, ...] = ()
     references: tuple[Reference, ...] = field(default=())
+    hints: tuple[TypeHint, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

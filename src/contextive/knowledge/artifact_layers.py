@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 from contextive.knowledge.artifact import Artifact, ArtifactType, ParsedArtifact
+from contextive.knowledge.calls import Call
+from contextive.knowledge.exercised_symbols import Exercise
 from contextive.knowledge.graph import Edge, EdgeType, Layer, Node
 from contextive.knowledge.node_ids import ARTIFACT_LABELS, node_id
+from contextive.knowledge.packages import outer_names
 from contextive.knowledge.subsystems import Subsystem, SubsystemCatalog
 from contextive.knowledge.symbol import Symbol
 
@@ -110,6 +113,7 @@ def project_layer(artifacts: Iterable[Artifact], catalog: SubsystemCatalog) -> L
             names.add(target)
             if target != subsystem.name:
                 edges.add(Edge(node_id("Subsystem", subsystem.name), "DEPENDS_ON", node_id("Subsystem", target)))
+    edges.update(_nesting(names))
     nodes = [Node("Subsystem", name, _subsystem_properties(name, catalog.find(name))) for name in sorted(names)]
     nodes += [Node("IntegrationMessage", name, {"name": name}) for name in sorted(messages)]
     nodes += [
@@ -117,6 +121,15 @@ def project_layer(artifacts: Iterable[Artifact], catalog: SubsystemCatalog) -> L
         for name, sources in sorted(emitters.items())
     ]
     return Layer(tuple(nodes), tuple(sorted(edges)))
+
+
+##= docs/spec/knowledge.md#nodes-and-edges
+##% A subsystem MUST be part of the subsystem whose package it is nested in.
+def _nesting(names: Collection[str]) -> Iterator[Edge]:
+    for name in names:
+        outer = next((outer for outer in outer_names(name) if outer in names), None)
+        if outer is not None:
+            yield Edge(node_id("Subsystem", name), "PART_OF", node_id("Subsystem", outer))
 
 
 def _subsystem_properties(name: str, known: Subsystem | None) -> Mapping[str, Any]:
@@ -137,10 +150,8 @@ class ResolvedReferences:
 
     imports: Iterable[str] = ()
     """Paths of files."""
-    calls: Iterable[tuple[str | None, str]] = ()
-    """Ids of the calling symbol (None for the file itself) and of the called symbol."""
-    exercises: Iterable[str] = ()
-    """Ids of the symbols that a test uses."""
+    calls: Iterable[Call] = ()
+    exercises: Iterable[Exercise] = ()
     links: Iterable[str] = ()
     """Paths of files, or ids of symbols."""
 
@@ -150,10 +161,19 @@ def link_layer(path: str, resolved: ResolvedReferences, artifacts: Mapping[str, 
     file_node = artifacts[path]
     edges = {Edge(file_node, "IMPORTS", artifacts[target]) for target in resolved.imports if target in artifacts}
     edges |= {
-        Edge(node_id("Symbol", source) if source else file_node, "CALLS", node_id("Symbol", target))
-        for source, target in resolved.calls
+        Edge(
+            node_id("Symbol", call.source) if call.source else file_node,
+            "CALLS",
+            node_id("Symbol", call.target),
+            call.by_name,
+            call.line,
+        )
+        for call in resolved.calls
     }
-    edges |= {Edge(file_node, "EXERCISES", node_id("Symbol", target)) for target in resolved.exercises}
+    edges |= {
+        Edge(file_node, "EXERCISES", node_id("Symbol", exercise.target), exercise.by_name, exercise.line)
+        for exercise in resolved.exercises
+    }
     for target in resolved.links:
         if target in artifacts:
             edges.add(Edge(file_node, "LINKS_TO", artifacts[target]))

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import posixpath
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable
+from dataclasses import dataclass
 
-from contextive.knowledge.languages import family_of, language_of
+from contextive.knowledge.classification import is_test_path
+from contextive.knowledge.expressions import EXTERNAL
+from contextive.knowledge.languages import family_of
+from contextive.knowledge.project_names import DeclaredSymbol
+from contextive.knowledge.receivers import UNKNOWN, Class, Function, TypeResolver
 from contextive.knowledge.symbol import Reference, Symbol
 
-DeclaredSymbol = tuple[str, Symbol]
-"""A symbol with the path of the file that declares it."""
-
-_SELF_NAMES = frozenset({"self", "this", "cls", "Self"})
-_FOLDER_PACKAGES = frozenset({"go", "java"})
-"""Languages in which a folder is a package, so its files see each other without imports."""
-_BARE_METHODS = frozenset({"java", "c family"})
-"""Languages in which a method can be called by its bare name."""
+_BARE_BY_NAME = frozenset({"python", "ecmascript"})
+"""Languages in which a bare name can come from another file without an import that names it: with a wildcard import, or
+because all scripts of a page share their names."""
+_MIN_METHOD_NAME = 4
+"""Shorter names of methods say too little to match by."""
 _COMMON_METHODS_TEXT = """
 add all any append apply as_ref assert bind call catch clear clone close concat contains copy count default
 delete emit encode decode end entries equals every exec exit expect extend fetch fill filter find first flat
@@ -29,109 +30,88 @@ _COMMON_METHODS = frozenset(_COMMON_METHODS_TEXT.split())
 """Methods that most projects call on objects of other libraries. A single match in the project proves nothing."""
 
 
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A resolved call, or several calls of the same symbol from the same place."""
+
+    source: str | None
+    """The id of the calling symbol; None for the file itself."""
+    target: str
+    """The id of the called symbol."""
+    by_name: bool = False
+    """Whether the target was found only because no other symbol of the project has its name."""
+    line: int = 0
+    """The line of the first call."""
+
+
 ##= docs/spec/knowledge.md#nodes-and-edges
 ##% A name MUST be resolved only if it is unambiguous.
-def resolve_calls(
-    path: str,
-    references: Iterable[Reference],
-    imported: Collection[str],
-    by_name: Mapping[str, Sequence[DeclaredSymbol]],
-) -> tuple[tuple[str | None, str], ...]:
-    """Sorted pairs of the calling symbol (None for the file itself) and the called symbol.
+def resolve_calls(path: str, references: Iterable[Reference], resolver: TypeResolver) -> tuple[Call, ...]:
+    """The calls in a file, sorted by source and target. Recursive calls are left out.
 
-    `imported` is the result of `resolve_imports`; `by_name` maps bare names to the symbols of the project. The callee
-    is searched for in the same file, then in imported files and the same package, then in the whole project. It
-    counts only if it is the only candidate there. Recursive calls are left out.
+    The target is found by the type of the receiver, by an import or in the scopes around the call. If that says nothing
+    about the receiver, a method counts if it is the only one in the project with its name.
     """
-    language = language_of(path)
-    if language is None:
-        return ()
-    family = family_of(language)
-    near = set(imported)
-    folder = posixpath.dirname(path) if family in _FOLDER_PACKAGES else None
-    found: set[tuple[str | None, str]] = set()
+    found: dict[tuple[str | None, str], Call] = {}
     for reference in references:
         if reference.kind != "call":
             continue
-        qualifier, _, name = reference.name.rpartition(".")
-        declared = [item for item in by_name.get(name, ()) if family_of(item[1].language) == family]
-        if not declared:
-            continue
-        here = [item for item in declared if item[0] == path]
-        nearby = [item for item in declared if item[0] in near or _is_in(item[0], folder)]
-        target = (
-            _choose_visible(here, qualifier, reference.source, family)
-            or _choose_visible([item for item in nearby if item[0] != path], qualifier, reference.source, family)
-            or _only_in_project(declared, qualifier, name, family)
-        )
+        target, by_name = resolve_call(path, reference, resolver)
         if target is not None and target.id != reference.source:
-            found.add((reference.source, target.id))
-    return tuple(sorted(found, key=lambda pair: (pair[0] or "", pair[1])))
+            call = Call(reference.source, target.id, by_name, reference.line)
+            known = found.setdefault((call.source, call.target), call)
+            if (call.by_name, call.line) < (known.by_name, known.line):
+                found[call.source, call.target] = call
+    return tuple(sorted(found.values(), key=lambda call: (call.source or "", call.target)))
 
 
-def _is_in(path: str, folder: str | None) -> bool:
-    return folder is not None and posixpath.dirname(path) == folder
+def resolve_call(path: str, reference: Reference, resolver: TypeResolver) -> tuple[Symbol | None, bool]:
+    """The called symbol, and whether it was found by its name alone."""
+    qualifier, _, name = reference.name.rpartition(".")
+    if not resolver.named(name).declared:
+        return None, False
+    owner = reference.source.partition("::")[2].partition("#")[0] if reference.source else ""
+    receiver = reference.receiver if reference.receiver is not None else qualifier
+    if not receiver:
+        value = resolver.name(name, owner)
+        if value is UNKNOWN and resolver.family in _BARE_BY_NAME:
+            return _only_function(path, name, resolver), True
+    else:
+        around = UNKNOWN if receiver == EXTERNAL else resolver.value(receiver, owner)
+        if around is UNKNOWN and receiver != EXTERNAL:
+            return _only_method(path, name, resolver), True
+        value = resolver.member(around, name)
+    return (value.symbol, False) if isinstance(value, (Class, Function)) else (None, False)
 
 
-def _choose_visible(declared: list[DeclaredSymbol], qualifier: str, source: str | None, family: str) -> Symbol | None:
-    """The called symbol among those declared in visible files."""
-    if not declared:
+def calls_of_helper(symbol_id: str, resolver: TypeResolver) -> tuple[Call, ...]:
+    """The calls in a symbol of any file. The resolver records what they depend on."""
+    helpers = resolver.project.helpers
+    known = helpers.get(symbol_id)
+    if known is None:
+        own = TypeResolver(symbol_id.partition("::")[0], resolver.project)
+        references = resolver.project.references_of(symbol_id)
+        known = helpers[symbol_id] = (resolve_calls(own.path, references, own), own.names)
+    resolver.names |= known[1]
+    return known[0]
+
+
+def _only_function(path: str, name: str, resolver: TypeResolver) -> Symbol | None:
+    """The symbol, if it is the only function or class with that name that the file could see."""
+    declared = _visible(path, name, resolver)
+    return declared[0][1] if len(declared) == 1 and declared[0][1].kind != "method" else None
+
+
+def _only_method(path: str, name: str, resolver: TypeResolver) -> Symbol | None:
+    if name in _COMMON_METHODS or len(name) < _MIN_METHOD_NAME:
         return None
-    caller = source.partition("::")[2].partition("#")[0] if source else ""
-    if qualifier:
-        head = qualifier.rpartition(".")[2]
-        if qualifier in _SELF_NAMES:
-            owner = caller.rpartition(".")[0]
-            own = [item for item in declared if item[1].qualified_name.rpartition(".")[0] == owner]
-            return _same_symbol(own or [item for item in declared if item[1].kind == "method"])
-        in_owner = [item for item in declared if _ends_in(item[1].qualified_name.rpartition(".")[0], head)]
-        if in_owner:
-            return _same_symbol(in_owner)
-        in_file = [item for item in declared if item[1].kind != "method" and head in _file_names(item[0])]
-        return _same_symbol(in_file or [item for item in declared if item[1].kind == "method"])
-    visible = [item for item in declared if item[1].kind != "method" or family in _BARE_METHODS]
-    if len(visible) > 1:
-        # The innermost scope around the caller wins.
-        depths = [_scope_depth(item[1].qualified_name.rpartition(".")[0], caller) for item in visible]
-        visible = [item for item, depth in zip(visible, depths, strict=True) if depth == max(depths)]
-    return _same_symbol(visible)
+    declared = _visible(path, name, resolver)
+    return declared[0][1] if len(declared) == 1 and declared[0][1].kind == "method" else None
 
 
-def _only_in_project(declared: list[DeclaredSymbol], qualifier: str, name: str, family: str) -> Symbol | None:
-    """The symbol, if it is the only one in the project with that name and its kind fits the call."""
-    if len(declared) != 1:
-        return None
-    path, symbol = declared[0]
-    if not qualifier:
-        return symbol if symbol.kind != "method" or family in _BARE_METHODS else None
-    head = qualifier.rpartition(".")[2]
-    if _ends_in(symbol.qualified_name.rpartition(".")[0], head):
-        return symbol
-    if symbol.kind == "method":
-        return symbol if name not in _COMMON_METHODS and qualifier not in _SELF_NAMES else None
-    return symbol if head in _file_names(path) else None
-
-
-def _same_symbol(declared: Sequence[DeclaredSymbol]) -> Symbol | None:
-    """The first declaration, if all of them declare the same symbol (overloads, branches)."""
-    if not declared:
-        return None
-    first = declared[0]
-    same = all(item[0] == first[0] and item[1].qualified_name == first[1].qualified_name for item in declared)
-    return min((item[1] for item in declared), key=lambda symbol: symbol.line_start) if same else None
-
-
-def _ends_in(dotted: str, name: str) -> bool:
-    return dotted == name or dotted.endswith(f".{name}")
-
-
-def _file_names(path: str) -> tuple[str, str]:
-    folder, name = posixpath.split(path)
-    return name.partition(".")[0], posixpath.basename(folder)
-
-
-def _scope_depth(scope: str, caller: str) -> int:
-    """The depth of a scope that contains the caller, or -1 if it does not."""
-    if not scope:
-        return 0
-    return scope.count(".") + 1 if caller == scope or caller.startswith(f"{scope}.") else -1
+def _visible(path: str, name: str, resolver: TypeResolver) -> list[DeclaredSymbol]:
+    """The symbols with this name that a file could call: code does not call what only tests declare."""
+    declared = [item for item in resolver.named(name).declared if family_of(item[1].language) == resolver.family]
+    if not is_test_path(path):
+        declared = [item for item in declared if not is_test_path(item[0])]
+    return declared

@@ -1,7 +1,7 @@
 """The type of a file, chosen by its path, and the metadata in its front matter.
 
-Conventional directories decide first: `docs` contains documents, `tests` tests, `src` code. Elsewhere the name of the
-file decides. In a folder called `spec`, code files are tests and prose files are documents.
+Conventional directories decide first: `docs` contains documents (but not the source files in it), `tests` tests, `src`
+code. Elsewhere the name of the file decides. In a folder called `spec`, code files are tests and prose files are documents.
 """
 
 from __future__ import annotations
@@ -9,9 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final
 
 from contextive.knowledge.artifact import ArtifactType
+from contextive.knowledge.languages import language_of
 from contextive.notes.front_matter import parse_front_matter, text_value, text_values
 
 _PROSE: Final = frozenset({"md", "markdown", "mdx", "rst", "txt", "adoc", "asciidoc", "org"})
@@ -120,7 +122,7 @@ def artifact_type_of(path: str) -> ArtifactType:
     lowered = {folder.lower() for folder in folders}
     if ending == "proto":
         return "proto"
-    if first in DOC_FOLDERS:
+    if first in DOC_FOLDERS and language_of(path) is None:
         return "doc"
     if not lowered.isdisjoint(TEST_FOLDERS) or _TEST_NAME.fullmatch(name):
         return "test"
@@ -135,6 +137,19 @@ def artifact_type_of(path: str) -> ArtifactType:
     if _is_config(name, ending):
         return "config"
     return "code" if ending in _SOURCE else "other"
+
+
+def is_test_module(path: str) -> bool:
+    """Whether a file is a test by its name, and not only something that tests use."""
+    folder, _, name = path.rpartition("/")
+    is_named = _TEST_NAME.fullmatch(name) is not None and name != "conftest.py"
+    return is_named or (name.endswith(".rs") and folder.rpartition("/")[2] in TEST_FOLDERS)
+
+
+@lru_cache(maxsize=8192)
+def is_test_path(path: str) -> bool:
+    """Whether the file at this path is a test."""
+    return artifact_type_of(path) == "test"
 
 
 def namespace_of(path: str) -> str:

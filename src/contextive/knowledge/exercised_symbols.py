@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
+from contextive.knowledge.calls import Call, calls_of_helper
+from contextive.knowledge.classification import is_test_path
 from contextive.knowledge.mentions import MIN_NAME_LENGTH
+from contextive.knowledge.receivers import TypeResolver
 from contextive.knowledge.symbol import Reference, Symbol
 
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
@@ -15,9 +19,70 @@ init index lib main mod py spec specs src test tests testing unit integration e2
 """
 _GENERIC_WORDS = frozenset(_GENERIC_WORDS_TEXT.split())
 _SOURCE_ROOTS = frozenset({"src", "lib"})
+_RUST_TESTS = frozenset({"tests", "test"})
+
+
+@dataclass(frozen=True, slots=True)
+class Exercise:
+    """A symbol that a test exercises."""
+
+    target: str
+    """The id of the symbol."""
+    by_name: bool = False
+    """Whether the test only mentions its name, or a call of it was found by name."""
+    line: int = 0
+    """The line of the first call in the test; 0 for a mention."""
 
 
 def resolve_exercises(
+    path: str, references: Sequence[Reference], calls: Iterable[Call], resolver: TypeResolver
+) -> tuple[Exercise, ...]:
+    """The symbols that the tests in a file exercise, sorted by id.
+
+    A test exercises what it calls, what the helpers and fixtures that it calls from the tests call themselves, and what
+    it mentions by name.
+    """
+    found: dict[str, Exercise] = {}
+    helpers: dict[str, Exercise] = {}
+    is_test_file = is_test_path(path)
+    for call in calls:
+        if is_test_file or (call.source is not None and is_test_symbol(call.source)):
+            exercise = Exercise(call.target, call.by_name, call.line)
+            _keep_best(helpers if is_test_symbol(call.target) else found, exercise)
+    for reference in references:
+        if reference.kind == "fixture" and (fixture := resolver.fixture(reference.name)) is not None:
+            _keep_best(helpers, Exercise(fixture[1].id, line=reference.line))
+    for helper in helpers.values():
+        for call in calls_of_helper(helper.target, resolver):
+            if not is_test_symbol(call.target):
+                _keep_best(found, Exercise(call.target, helper.by_name or call.by_name, helper.line))
+    if is_test_file:
+        mentioned = [item for name in _mentioned_names(references) for item in resolver.named(name).declared]
+        for target in resolve_mentions(path, references, mentioned):
+            found.setdefault(target, Exercise(target, by_name=True))
+    return tuple(found[target] for target in sorted(found))
+
+
+def is_test_symbol(symbol_id: str) -> bool:
+    """Whether a symbol belongs to the tests: to a test file, or to a module `tests` or `…_tests` inside a Rust file."""
+    path, _, qualified = symbol_id.partition("::")
+    if is_test_path(path):
+        return True
+    parts = qualified.split(".") if path.endswith(".rs") else []
+    return not _RUST_TESTS.isdisjoint(parts) or any(part.endswith("_tests") for part in parts[:-1])
+
+
+def _keep_best(found: dict[str, Exercise], exercise: Exercise) -> None:
+    known = found.setdefault(exercise.target, exercise)
+    if (exercise.by_name, exercise.line) < (known.by_name, known.line):
+        found[exercise.target] = exercise
+
+
+def _mentioned_names(references: Iterable[Reference]) -> list[str]:
+    return sorted({reference.name.rpartition(".")[2] for reference in references if reference.kind == "mention"})
+
+
+def resolve_mentions(
     test_path: str, mentions: Iterable[Reference], candidates: Iterable[tuple[str, Symbol]]
 ) -> tuple[str, ...]:
     """Sorted ids of the candidates (path and symbol) that the test mentions.

@@ -11,16 +11,19 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
-from contextive.knowledge.document_links import extract_document_references, is_markdown
+from contextive.knowledge.document_links import extract_document_references
+from contextive.knowledge.expressions import DOTTED, SEPARATOR, UNKNOWN, join
 from contextive.knowledge.grammars import GRAMMARS
 from contextive.knowledge.grammars.grammar import Role
 from contextive.knowledge.languages import language_parser
+from contextive.knowledge.manifests import is_manifest, package_hints
 from contextive.knowledge.mentions import extract_mentions
-from contextive.knowledge.symbol import Reference, ReferenceKind, Symbol, SymbolKind
+from contextive.knowledge.symbol import Reference, ReferenceKind, Symbol, SymbolKind, TypeHint
+from contextive.knowledge.type_hints import HintCollector
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -37,10 +40,8 @@ _MAX_DEPTH = 50
 _MAX_CALLEE_BYTES = 160
 """The bytes at the end of a called expression that are read. A chain of calls can be as long as the file."""
 
-_DOTTED = re.compile(r"[A-Za-z_$@][\w$]*(?:(?:\.|::|->|\?\.)[A-Za-z_$~#][\w$]*)*")
 _NOT_NAME = re.compile(r"[^\w$]+")
 _NAME_START = re.compile(r"[A-Za-z_$]")
-_SEPARATOR = re.compile(r"::|->|\?\.")
 _NEWLINE = re.compile(b"\n")
 _SPACE = re.compile(r"\s+")
 _OWNER_TAIL = re.compile(r"\.prototype$|^(?:module\.)?exports$|^this$|^window$|^globalThis$")
@@ -49,6 +50,9 @@ _OWNER = re.compile(r"[A-Za-z_$][\w$.]*")
 _NOT_CALLED = frozenset({"require", "import", "super"})
 """Calls in syntax only: the first two are imports, and `super` is not a name."""
 _CONTAINERS = frozenset({"class", "interface", "type", "body"})
+_IN_SYMBOLS = frozenset({"call", "fixture"})
+"""The kinds of references that belong to the symbol around them."""
+_DECLARATIONS = frozenset({"class", "function", "method", "interface", "type", "space", "body"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,15 +61,19 @@ class ExtractedNames:
 
     symbols: tuple[Symbol, ...] = ()
     references: tuple[Reference, ...] = ()
+    hints: tuple[TypeHint, ...] = ()
 
 
 def extract_names(path: str, text: str, language: str | None, artifact_type: ArtifactType) -> ExtractedNames:
-    """The names of a file. Only code and Markdown have any."""
-    if language is not None:
-        return _names_of_source(path, text.replace("\r\n", "\n"), language, mentions=artifact_type == "test")
-    if is_markdown(path):
-        return ExtractedNames(references=extract_document_references(path, text)[:MAX_REFERENCES])
-    return ExtractedNames()
+    """The names of a file. Files that are neither code nor documents can only name documents and packages."""
+    if language is None:
+        hints = package_hints(path, text) if is_manifest(path) else ()
+        return ExtractedNames(references=extract_document_references(path, text)[:MAX_REFERENCES], hints=hints)
+    names = _names_of_source(path, text.replace("\r\n", "\n"), language, mentions=artifact_type == "test")
+    if artifact_type == "test" or not (documents := extract_document_references(path, text)):
+        return names
+    references = sorted((*names.references, *documents), key=lambda reference: reference.line)
+    return ExtractedNames(names.symbols, tuple(references[:MAX_REFERENCES]), names.hints)
 
 
 def _names_of_source(path: str, text: str, language: str, *, mentions: bool) -> ExtractedNames:
@@ -76,31 +84,29 @@ def _names_of_source(path: str, text: str, language: str, *, mentions: bool) -> 
     language_tools = language_parser(language)
     tree = language_tools.parser.parse(data)
     root = tree.root_node
-    collector = _NameCollector(path, language, data, text if text.isascii() else None)
+    collector = _NameCollector(path, language, data, text if text.isascii() else None, is_test=mentions)
     collector.run(_sort_matches(language_tools.names.matches(root), language_tools.roles))
     references = collector.references
     if mentions:
         non_code = language_tools.non_code.captures(root).get("q", [])
         references += extract_mentions(data, [(node.start_byte, node.end_byte) for node in non_code])
     references.sort(key=lambda reference: reference.line)
-    return ExtractedNames(tuple(collector.symbols), tuple(references[:MAX_REFERENCES]))
+    return ExtractedNames(tuple(collector.symbols), tuple(references[:MAX_REFERENCES]), collector.hints.hints)
 
 
-_SyntaxMatch = tuple[int, int, int, Role, "Node", "Node | None", "Node | None"]
-"""Start, negative end and number (so outer matches sort first); role; nodes of the declaration, name and owner."""
+_SyntaxMatch = tuple[int, int, int, Role, "Node", dict[str, list["Node"]]]
+"""Start, negative end and number (so outer matches sort first); role; outermost captured node, and all of them."""
 
 
-def _sort_matches(matches: list[tuple[int, dict[str, list[Node]]]], roles: tuple[Role, ...]) -> list[_SyntaxMatch]:
+def _sort_matches(
+    matches: list[tuple[int, dict[str, list[Node]]]], roles: tuple[tuple[Role, str], ...]
+) -> list[_SyntaxMatch]:
     ordered: list[_SyntaxMatch] = []
     add = ordered.append
     for number, (pattern, captures) in enumerate(matches):
-        role = roles[pattern]
-        names = captures.get("n")
-        name = names[0] if names else None
-        declarations = captures.get("d")
-        node = declarations[0] if declarations else cast("Node", name)
-        owners = captures.get("o")
-        add((node.start_byte, -node.end_byte, number, role, node, name, owners[0] if owners else None))
+        role, key = roles[pattern]
+        node = captures[key][0]
+        add((node.start_byte, -node.end_byte, number, role, node, captures))
     ordered.sort()
     return ordered
 
@@ -116,16 +122,19 @@ class _Scope:
 class _NameCollector:
     """One pass over the matches of a file."""
 
-    def __init__(self, path: str, language: str, data: bytes, ascii_text: str | None) -> None:
+    def __init__(self, path: str, language: str, data: bytes, ascii_text: str | None, *, is_test: bool) -> None:
         self.symbols: list[Symbol] = []
         self.references: list[Reference] = []
         self._path = path
         self._language = language
         self._data = data
         self._text = ascii_text
-        self._import_names: Callable[[str, str], tuple[str, ...]] = GRAMMARS[language].import_names
+        self._import_names = GRAMMARS[language].import_names
+        self._imported = GRAMMARS[language].imported
+        self.hints = HintCollector(self._source_text, "fixtures" if is_test and language == "python" else "unknown")
+        self._names = self.hints.names
         self._ids: dict[str, int] = {}
-        self._seen: set[tuple[str, str, str | None]] = set()
+        self._seen: set[tuple[str, str, str | None, str | None]] = set()
         self._scopes: list[_Scope] = []
         self._newlines = [found.start() for found in _NEWLINE.finditer(data)]
 
@@ -133,36 +142,40 @@ class _NameCollector:
         scopes = self._scopes
         wrapper: tuple[int, int] | None = None
         last: tuple[int, int] | None = None
-        for start, negative_end, _, role, node, name, owner in matches:
+        for start, negative_end, _, role, node, captures in matches:
             while scopes and scopes[-1].end <= start:
                 scopes.pop()
+            self._names.move_to(start)
             if role == "call":
-                self._add_call(start, -negative_end)
+                self._add_call(node, start, -negative_end)
             elif role == "invocation":
-                if (called := node.child_by_field_name("name")) is not None:
-                    self._add_call(start, called.end_byte)
-            elif role == "import":
-                for imported in self._import_names(self._source_text(start, -negative_end), self._path):
-                    self._add("import", imported, start, None)
+                self._add_invocation(node)
+            elif role == "import" or role == "alias":
+                self._add_import(role, start, -negative_end)
             elif role == "wrapper":
                 if wrapper is None or wrapper[1] < -negative_end:  # nested templates start at the outermost one
                     wrapper = (self._line(start), -negative_end)
+            elif role not in _DECLARATIONS:
+                self.hints.collect(role, start, captures)
+                while self.hints.fixtures:
+                    self._add_reference("fixture", *self.hints.fixtures.pop(), None)
             elif (start, negative_end) != last:  # two patterns can match the same node
                 last = (start, negative_end)
                 line = self._line(start)
                 if wrapper is not None and -negative_end <= wrapper[1]:
                     line = wrapper[0]
                 wrapper = None
-                self._declare(role, node, name, owner, line)
+                self._declare(role, node, captures, line)
 
-    def _declare(self, role: Role, node: Node, name: Node | None, owner: Node | None, line: int) -> None:
-        named = name or node.child_by_field_name("name")
+    def _declare(self, role: Role, node: Node, captures: Mapping[str, list[Node]], line: int) -> None:
+        named = captures["n"][0] if "n" in captures else node.child_by_field_name("name")
         if named is None or len(self._scopes) >= _MAX_DEPTH:
             return
         parts = _declared_parts(self._source_text(named.start_byte, named.end_byte), role)
         if not parts:
             return
-        if owner is not None:
+        if "o" in captures:
+            owner = captures["o"][0]
             above = _OWNER.search(self._source_text(owner.start_byte, owner.end_byte))
             parts = [*filter(None, _OWNER_TAIL.sub("", above.group() if above else "").split(".")), *parts]
         around = self._scopes[-1] if self._scopes else None
@@ -176,6 +189,8 @@ class _NameCollector:
             kind = cast("SymbolKind", role)
             self.symbols.append(Symbol(symbol_id, parts[-1], qualified, kind, self._language, line, line_end))
         self._scopes.append(_Scope(node.end_byte, role, qualified, symbol_id))
+        if role != "space":
+            self._names.enter(node.end_byte, "function" if role in ("function", "method") else "class", qualified)
 
     def _id(self, qualified: str) -> str:
         symbol_id = f"{self._path}::{qualified}"
@@ -183,17 +198,69 @@ class _NameCollector:
         self._ids[symbol_id] = count
         return symbol_id if count == 1 else f"{symbol_id}#{count}"
 
-    def _add_call(self, start: int, end: int) -> None:
+    def _add_import(self, role: Role, start: int, end: int) -> None:
+        text = self._source_text(start, end)
+        if role == "import":
+            for name in self._import_names(text, self._path):
+                self._add("import", name, start, None)
+        for name, origin in self._imported(text, self._path):
+            self.hints.add_import(name, origin)
+
+    def _add_call(self, callee: Node, start: int, end: int) -> None:
+        begin = max(start, end - _MAX_CALLEE_BYTES)
+        text = self._source_text(begin, end)
+        name = _called_name(text, is_whole=begin == start)
+        if name is None or name in _NOT_CALLED:
+            return
+        qualifier, _, last = name.rpartition(".")
+        if qualifier or text.isidentifier():
+            self._add_named_call(name, qualifier, start)
+        else:
+            expression = self._names.inline(self.hints.expression(callee))
+            receiver, dot, called = expression.rpartition(".")
+            is_known = "|" not in expression and called == last
+            self._add_reference("call", name, start, receiver if dot and is_known else None if is_known else UNKNOWN)
+
+    def _add_named_call(self, name: str, qualifier: str, start: int) -> None:
+        """Add a call of a dotted name. Local names in it are replaced."""
+        head, dot, rest = qualifier.partition(".") if qualifier else (name, "", "")
+        found = self._names.find(head)
+        if found is None:
+            self._add_reference("call", name, start, None)
+            return
+        expression = join(found, dot + rest) or UNKNOWN
+        if qualifier:
+            self._add_reference("call", name, start, expression)
+            return
+        receiver, _, called = expression.rpartition(".")
+        if expression == name or (
+            called.isidentifier() and "|" not in expression
+        ):  # else the variable is not a function
+            self._add_reference("call", called, start, receiver or None)
+
+    def _add_invocation(self, node: Node) -> None:
+        called, receiver = node.child_by_field_name("name"), node.child_by_field_name("object")
+        if called is None:
+            return
+        start, end = node.start_byte, called.end_byte
         begin = max(start, end - _MAX_CALLEE_BYTES)
         name = _called_name(self._source_text(begin, end), is_whole=begin == start)
         if name is not None and name not in _NOT_CALLED:
-            self._add("call", name, start, self._scopes[-1].symbol_id if self._scopes else None)
+            inlined = self._names.inline(self.hints.expression(receiver)) or UNKNOWN if receiver is not None else None
+            self._add_reference("call", name, start, None if inlined == name.rpartition(".")[0] else inlined)
 
     def _add(self, kind: ReferenceKind, name: str, offset: int, source: str | None) -> None:
-        key = (kind, name, source)
+        self._add_reference(kind, name, offset, None, source)
+
+    def _add_reference(
+        self, kind: ReferenceKind, name: str, offset: int, receiver: str | None, source: str | None = None
+    ) -> None:
+        if kind in _IN_SYMBOLS and self._scopes:
+            source = self._scopes[-1].symbol_id
+        key = (kind, name, source, receiver)
         if key not in self._seen:
             self._seen.add(key)
-            self.references.append(Reference(kind, name, self._line(offset), source))
+            self.references.append(Reference(kind, name, self._line(offset), source, receiver))
 
     def _line(self, offset: int) -> int:
         return bisect_left(self._newlines, offset) + 1
@@ -230,8 +297,8 @@ def _called_name(text: str, *, is_whole: bool) -> str | None:
         text = text[:start].removesuffix("::")
     if is_whole:
         joined = _SPACE.sub("", text) if " " in text or "\n" in text else text
-        if _DOTTED.fullmatch(joined):
-            return _SEPARATOR.sub(".", joined)
+        if DOTTED.fullmatch(joined):
+            return SEPARATOR.sub(".", joined) if "::" in joined or ">" in joined or "?" in joined else joined
     name = _last_name(text)
     before = text.removesuffix(name)
     return name if name and (not before or before[-1] in ".>:?! \n\t") else None

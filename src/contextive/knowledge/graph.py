@@ -69,6 +69,10 @@ class Edge:
     source: str
     type: EdgeType
     target: str
+    by_name: bool = False
+    """Whether the target of a call was found by its name alone, not by the type of its receiver or an import."""
+    line: int = 0
+    """The line of the first call; 0 for edges of other types."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,6 +38,13 @@ def resolve_imports(path: str, references: Iterable[Reference], known: KnownPath
     return tuple(sorted(set(resolve(path, names, known)) - {path}))
 
 
+def resolve_import(path: str, module: str, known: KnownPaths) -> tuple[str, ...]:
+    """The files of one imported module: none if it is not part of the project, several for a package of Go or Java."""
+    language = language_of(path)
+    resolve = _RESOLVERS.get(family_of(language)) if language else None
+    return () if resolve is None else tuple(resolve(path, [module], known))
+
+
 def import_keys(path: str) -> frozenset[str]:
     """The last parts (after the last dot or slash) of imports that may refer to this file or one in its folder."""
     language = language_of(path)

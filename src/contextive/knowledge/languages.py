@@ -5,7 +5,7 @@ from __future__ import annotations
 import posixpath
 import threading
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -49,6 +49,7 @@ _FAMILIES = {
 
 ##= docs/spec/knowledge.md#chunks-and-symbols
 ##% Symbols MUST be extracted from Python, TypeScript, TSX, JavaScript, Go, Rust, Java, C and C++ code.
+@lru_cache(maxsize=16_384)
 def language_of(path: str) -> str | None:
     """The language of a path by its suffix, or None if it is not parsed as code."""
     return _SUFFIXES.get(suffix_of(path))
@@ -70,8 +71,8 @@ class LanguageParser:
 
     parser: Parser
     names: QueryCursor
-    roles: tuple[Role, ...]
-    """The role of each pattern of `names`, by its index."""
+    roles: tuple[tuple[Role, str], ...]
+    """The role of each pattern of `names`, by its index, and the capture that has the position of its matches."""
     non_code: QueryCursor
 
 
@@ -94,11 +95,16 @@ def language_parser(language: str) -> LanguageParser:
         found = LanguageParser(
             parser=Parser(_grammar(language)),
             names=QueryCursor(names),
-            roles=tuple(role for role, _ in grammar.patterns),
+            roles=tuple((role, _position_of(pattern)) for role, pattern in grammar.patterns),
             non_code=QueryCursor(non_code),
         )
         _thread_parsers.by_language[language] = found
     return found
+
+
+def _position_of(pattern: str) -> str:
+    """The capture with the position of a match: its scope or its declaration if it has one, else its name or value."""
+    return next(name for name in "sdntv" if f"@{name}" in pattern)
 
 
 @cache

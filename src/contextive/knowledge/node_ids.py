@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from contextive.errors import InvalidIdentifier
+from contextive.errors import InvalidIdentifier, InvalidRequest
 from contextive.knowledge.artifact import ArtifactType
 from contextive.knowledge.graph import LABELS, Label
 
@@ -48,6 +49,17 @@ class NodeName:
     def ids(self) -> tuple[str, ...]:
         """The possible ids, the most likely one first."""
         return tuple(node_id(label, self.key) for label in self.labels)
+
+
+def labels_named(names: Iterable[str]) -> tuple[Label, ...]:
+    """The labels with these names or aliases, in any case. Raises InvalidRequest for an unknown one."""
+    found: dict[Label, None] = {}
+    for name in names:
+        labels = _LABELS_BY_NAME.get(name.strip().lower())
+        if labels is None:
+            raise InvalidRequest(f"There is no label {name[:50]!r}.", hint=f"Labels: {', '.join((*LABELS, *ALIASES))}.")
+        found.update(dict.fromkeys(labels))
+    return tuple(found)
 
 
 def node_id(label: Label, key: str) -> str:

@@ -1,25 +1,20 @@
-"""Subsystems, read from a catalog file or inferred from the directories of the code.
+"""Subsystems: those of a catalog file, and the packages of the project.
 
 A catalog is a JSON object that maps names to descriptions. A catalog or an entry that cannot be read only causes a
-warning. Without a catalog the directories decide: below a package (a *source prefix*) every directory is a subsystem,
-and a file directly in the package belongs to a subsystem with the name of the package.
-
-Source prefixes are the packages named in pyproject.toml and the directories below `src`. A project with neither uses
-all top-level directories with code, except those for documents, tests, examples and tools.
+warning. A file that the catalog does not mention belongs to the subsystem with the name of its package.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import cached_property
 from typing import Any, Final
 
-from contextive.errors import ParseError
-from contextive.knowledge.classification import DOC_FOLDERS, TEST_FOLDERS, artifact_type_of
-from contextive.toml.reader import read_toml
+from contextive.knowledge.classification import artifact_type_of
+from contextive.knowledge.packages import Packages, last_name, outer_names
 
 CATALOG_PATHS: Final = (".metadata/subsystems.json", "docs/subsystems.json")
 """Where a catalog may be; the first file that exists is used."""
@@ -27,17 +22,6 @@ Criticality = str | float | int
 _MAX_SUBSYSTEMS = 2_000
 _MAX_ITEMS = 200
 _MAX_TEXT = 2_000
-_NOT_SUBSYSTEM_FOLDERS: Final = TEST_FOLDERS | {"_generated", "__pycache__"}
-_NOT_SOURCE_FOLDERS: Final = (
-    DOC_FOLDERS
-    | TEST_FOLDERS
-    | frozenset(
-        {
-            "spec", "specs", "example", "examples", "sample", "samples", "demo", "demos", "script", "scripts", "tool", "tools",
-            "bench", "benches", "benchmark", "benchmarks", "vendor", "third_party", "build", "dist", "src", "migrations",
-        }
-    )
-)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,53 +68,30 @@ NO_CATALOG: Final = SubsystemCatalog()
 
 
 ##= docs/spec/knowledge.md#file-metadata
-##% The subsystem of a file MUST be the one that the file names, or else one from the catalog, or else one inferred
-##% from its path.
-def assign_subsystem(
-    path: str, catalog: SubsystemCatalog, prefixes: Iterable[str], named: str | None = None
-) -> str | None:
-    """The subsystem of a file: the one it names, one from the catalog, or one inferred from its path."""
+##% The subsystem of a file MUST be the one that the file names, or else one from the catalog, or else its package.
+def assign_subsystem(path: str, catalog: SubsystemCatalog, packages: Packages, named: str | None = None) -> str | None:
+    """The subsystem of a file: the one it names, one from the catalog, or the package that it is in."""
     if named:
         known = catalog.find(named)
         return known.name if known else named
-    inferred = infer_subsystem(path, prefixes)
-    found = catalog.find(inferred) or catalog.find_by_path(path)
-    if found:
-        return found.name
-    return inferred.capitalize() if inferred and inferred.islower() else inferred
+    artifact_type = artifact_type_of(path)
+    package = packages.name_of(path, artifact_type)
+    if not catalog.subsystems:
+        return package
+    names = _names_to_look_up(path, package, packages.folder_of(path, artifact_type))
+    found = next((known for name in names if (known := catalog.find(name))), None) or catalog.find_by_path(path)
+    return found.name if found else package
 
 
-def infer_subsystem(path: str, prefixes: Iterable[str]) -> str | None:
-    """The directory below the longest source prefix; for a file directly in the package, the name of the package."""
-    matching = [prefix for prefix in prefixes if path.startswith(f"{prefix}/")]
-    if not matching:
-        return None
-    prefix = max(matching, key=len)
-    below = path[len(prefix) + 1 :].split("/")
-    if len(below) > 1 and below[0].lower() not in _NOT_SUBSYSTEM_FOLDERS:
-        return below[0]
-    return prefix.rpartition("/")[2]
-
-
-def source_prefixes(paths: Iterable[str], pyproject: str | None = None) -> tuple[str, ...]:
-    """The directories of a project's packages, from the paths of its files and the text of its pyproject.toml."""
-    folders: set[str] = set()
-    packages: set[str] = set()
-    for path in paths:
-        parts = path.split("/")
-        if len(parts) < 2:
-            continue
-        if parts[0] == "src" and len(parts) > 2:
-            folders.add(f"src/{parts[1]}")
-        elif parts[0].lower() not in _NOT_SOURCE_FOLDERS and artifact_type_of(path) in ("code", "proto"):
-            packages.add(parts[0])
-    named = {name for name in _packages(pyproject) if name in folders or name in packages or _is_above(name, packages)}
-    folders = {name for name in folders if _may_be_prefix(name.rpartition("/")[2])}
-    return tuple(sorted(folders | named or packages))
-
-
-def _may_be_prefix(folder: str) -> bool:
-    return folder.lower() not in TEST_FOLDERS and not folder.endswith((".egg-info", ".dist-info"))
+def _names_to_look_up(path: str, package: str | None, folder: str | None) -> Iterator[str]:
+    """The names by which a catalog may know the package of a file, the most specific first."""
+    if folder is not None:
+        below = path[len(folder) + 1 :].split("/")
+        if len(below) > 1:
+            yield below[0]
+    for name in (package, *outer_names(package)) if package else ():
+        yield name
+        yield last_name(name)
 
 
 ##= docs/spec/knowledge.md#file-metadata
@@ -211,44 +172,3 @@ def _matches(pattern: str, path: str) -> bool:
     following = path[len(pattern) : len(pattern) + 1]
     # `docs/ingest` matches `docs/ingest/x.md` and `docs/ingest-plan.md`, but not `docs/ingestion.md`.
     return path.startswith(pattern) and (pattern.endswith("/") or not (following.isalnum() or following == "_"))
-
-
-def _is_above(name: str, packages: set[str]) -> bool:
-    return name.partition("/")[0] in packages
-
-
-def _packages(pyproject: str | None) -> Iterator[str]:
-    """The package directories that the settings of common build tools name in a pyproject.toml."""
-    try:
-        data: Mapping[str, Any] = read_toml(pyproject) if pyproject else {}
-    except ParseError:
-        return
-    for item in _list(_at(data, "tool", "poetry", "packages")):
-        if isinstance(item, dict) and isinstance(item.get("include"), str):
-            yield _folder(item.get("from"), item["include"])
-    for tool in ("hatch", "pdm"):
-        for item in _list(_at(data, "tool", tool, "build", "targets", "wheel", "packages")):
-            if isinstance(item, str):
-                yield _folder(item)
-    setuptools = _at(data, "tool", "setuptools")
-    base = _at(setuptools, "package-dir", "")
-    for item in _list(_at(setuptools, "packages")):
-        if isinstance(item, str):
-            yield _folder(base, item.replace(".", "/"))
-    module = _at(data, "tool", "flit", "module", "name")
-    if isinstance(module, str):
-        yield _folder(module)
-
-
-def _at(data: Any, *keys: str) -> Any:
-    for key in keys:
-        data = data.get(key) if isinstance(data, dict) else None
-    return data
-
-
-def _list(value: Any) -> list[Any]:
-    return value[:_MAX_ITEMS] if isinstance(value, list) else []
-
-
-def _folder(*parts: Any) -> str:
-    return "/".join(text for part in parts if isinstance(part, str) and (text := part.removeprefix("./").strip("/")))

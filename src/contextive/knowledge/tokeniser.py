@@ -106,6 +106,11 @@ def query_terms(text: str) -> tuple[str, ...]:
     return tuple(terms or dict.fromkeys(token for words in found for token in words.stop_words))
 
 
+def split_query(text: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Each word of a query in lower case with its tokens: an identifier of several words as a whole, then its words."""
+    return tuple((raw.lower(), _split_raw_word(raw).tokens) for raw in _raw_words(text))
+
+
 def query_identifiers(text: str) -> tuple[str, ...]:
     """The distinct identifiers of a query in lower case: words with `_`, `.`, `/`, `-`, inner capitals or digits."""
     return tuple(dict.fromkeys(whole for raw in _raw_words(text) for whole in _split_raw_word(raw).wholes))

@@ -91,9 +91,19 @@ def requirement_chunks(catalog: TraceCatalog, first_sequence: int = 0) -> dict[s
     return {path: tuple(chunks.values()) for path, chunks in found.items()}
 
 
+def requirement_chunk_id(catalog: TraceCatalog, requirement: Requirement) -> str:
+    """The id of the chunk of a requirement."""
+    entry = catalog.entry_of(requirement.target)
+    return f"{catalog.file_of(entry) or entry.url}::{_chunk_name(requirement)}"
+
+
+def _chunk_name(requirement: Requirement) -> str:
+    return f"r{requirement.identifier[:12]}"
+
+
 def _chunk(path: str, entry: SpecificationEntry, requirement: Requirement, sequence: int) -> Chunk:
     source = entry.specification.source
-    name = f"r{requirement.identifier[:12]}"
+    name = _chunk_name(requirement)
     title = " > ".join(part for part in (entry.name, requirement.section.title) if part)
     digest = hashlib.sha256(f"{path}:{name}:{title}\0{requirement.text}".encode("utf-8", "surrogatepass"))
     return Chunk(

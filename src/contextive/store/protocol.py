@@ -11,13 +11,14 @@ get an error because the database was locked for a moment.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Protocol
 
 from contextive.knowledge.artifact import ArtifactType, LastCommit, ParsedArtifact, Totals
 from contextive.knowledge.graph import Direction, Edge, Layer, Node
-from contextive.knowledge.symbol import Reference, Symbol
+from contextive.knowledge.query_words import TermCounts
+from contextive.knowledge.symbol import Reference, Symbol, TypeHint
 from contextive.store.values import (
     ArtifactRow,
     AsOf,
@@ -28,6 +29,7 @@ from contextive.store.values import (
     Discrepancy,
     LedgerEntry,
     LexicalQuery,
+    NamedNode,
     NumberedEdges,
     PendingChunk,
     Report,
@@ -63,7 +65,11 @@ class Writer(Protocol):
 
     def put_layer(self, name: str, layer: Layer) -> bool:
         """Replace the nodes and edges of the layer with this name; returns whether anything changed. Names start with
-        `@`, or with `links:` and the path of a file for the links that the file owns."""
+        `@`; the layer `links:` and the path of a file has the links that the file owns."""
+        ...
+
+    def put_links(self, path: str, layer: Layer, names: Iterable[str]) -> None:
+        """Replace the edges from a file to others, and the names on which they depend besides its references."""
         ...
 
     def put_vectors(self, model: VectorModel, vectors: Sequence[tuple[int, str, Vector]]) -> None:
@@ -131,8 +137,11 @@ class FileStore(Protocol):
 
     def references(self, path: str) -> tuple[Reference, ...]: ...
 
+    def hints(self, path: str) -> tuple[TypeHint, ...]: ...
+
     def paths_referring_to(self, names: Iterable[str]) -> set[str]:
-        """Files with a reference whose last part (after the last dot or slash) is one of `names`."""
+        """Files whose links depend on one of these names: it is the last part (after the last dot or slash) of one of
+        their references, or was stored with their links."""
         ...
 
     def chunks(self, numbers: Sequence[int]) -> Mapping[int, ChunkRow]: ...
@@ -167,8 +176,10 @@ class GraphStore(Protocol):
         """Nodes of a label whose key equals `key`, ignoring case."""
         ...
 
-    def find_nodes(self, term: str, labels: Sequence[str], limit: int) -> tuple[Node, ...]:
-        """Nodes whose key or name contains `term`, ignoring case; sorted by label in the given order, then by key."""
+    def find_nodes(self, term: str, labels: Sequence[str], limit: int, offset: int = 0) -> tuple[NamedNode, ...]:
+        """Nodes whose key or name contains `term`, ignoring case: those with this name, then those whose name starts
+        with it, then all others; in each group by label in the given order, shorter keys first. Returns at most `limit`
+        of them, without the first `offset`."""
         ...
 
     def node_number(self, node_id: str) -> int | None:
@@ -206,6 +217,10 @@ class SearchStore(Protocol):
 
     def lexical(self, query: LexicalQuery, k: int, where: ChunkFilter) -> SearchHits:
         """The `k` best chunks by BM25 over title and text, of those that pass the filter."""
+        ...
+
+    def chunk_counts(self, terms: Collection[str]) -> TermCounts:
+        """In how many chunks each of these terms is. Chunks that were removed a short while ago may be counted."""
         ...
 
     def dense(self, model: VectorModel, vector: Vector, k: int, where: ChunkFilter) -> SearchHits:

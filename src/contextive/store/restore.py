@@ -13,7 +13,7 @@ from pathlib import Path
 
 from contextive.errors import Conflict, Unavailable
 from contextive.file_writing import write_file_in
-from contextive.store.archive import CONTENT, DATABASE, Manifest, digest_of, unpack_archive
+from contextive.store.archive import CONTENT, DATABASE, Manifest, digest_of, read_manifest, unpack_archive
 from contextive.store.backup import Backup, Backups
 from contextive.store.values import AuditEntry
 from contextive.workspace.directory_handles import open_folder, open_nested_folder
@@ -48,6 +48,7 @@ def restore_backup(archive: Path, backups: Backups, *, force: bool = False, call
     state_dir = backups.settings.state_dir
     has_index = _has_index(state_dir)
     if has_index and not force:
+        read_manifest(archive)  # a wrong name is reported first
         raise Conflict(
             "The state directory already contains an index.",
             hint="Use --force to back it up and replace it, or restore into an empty directory with --to.",

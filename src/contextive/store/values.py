@@ -8,13 +8,17 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 from contextive.knowledge.artifact import Artifact, ArtifactType
 from contextive.knowledge.chunk import Chunk
+from contextive.knowledge.graph import Node
 from contextive.knowledge.symbol import Symbol, SymbolKind
 
 STATE_REPO_HEAD = "repo_head"
 STATE_PENDING_FILES = "pending_files"
 STATE_SKIPPED_FILES = "skipped_files"
 STATE_VECTOR_MODEL = "vector_model"
-"""Keys of the facts behind `AsOf`. The model is stored as `<name>/<dimensions>`, counts as decimal numbers."""
+STATE_VECTOR_SETTING = "vector_setting"
+STATE_PARSE_CONTEXT = "surroundings"
+"""Keys of the facts behind `AsOf`. The model is stored as `<name>/<dimensions>` and as the setting that chose it; counts
+as decimal numbers. The parse context is written at the end of a run: without it, no run has finished yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +31,11 @@ class AsOf:
     pending_files: int = 0
     """Files that are known to have changed and are not indexed yet."""
     pending_vectors: int = 0
+    """Chunks without an embedding of the model that last computed some; all chunks if there was none yet."""
     skipped_files: int = 0
+    chunk_count: int = 0
+    vector_setting: str | None = None
+    """The configured model that last computed embeddings; None if that is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +155,13 @@ class ChunkRow:
         return self.chunk.sequence
 
 
+class NamedNode(NamedTuple):
+    """A node found by its name, and which part of the name the search term is."""
+
+    node: Node
+    match: Literal["whole", "start", "part"]
+
+
 class NumberedEdges(NamedTuple):
     """Edges as seen from one of their ends: near node, type and far node, as numbers of the store."""
 
@@ -195,6 +210,7 @@ class Run:
     duration_seconds: float
     success: bool
     artifact_counts: Mapping[str, int] = field(default_factory=dict)
+    """All files of the index after the run, by type."""
     artifact_count: int = 0
     chunk_count: int = 0
     repo_head: str | None = None
@@ -203,6 +219,9 @@ class Run:
     """The number of skipped files by reason."""
     error: str | None = None
     created_at: float = 0.0
+    changed_counts: Mapping[str, int] = field(default_factory=dict)
+    """The files that this run wrote, by type."""
+    changed_chunk_count: int = 0
 
 
 ReportKind = Literal["coverage", "lifecycle"]

@@ -16,9 +16,12 @@ SkipReason = Literal[
     "binary",
     "dot_directory",
     "excluded",
+    "generated",
     "generated_directory",
     "ignored",
     "image",
+    "lock_file",
+    "minified",
     "not_included",
     "parse_limit",
     "secret",
@@ -28,6 +31,7 @@ SkipReason = Literal[
     "temporary",
     "too_large",
     "unreadable",
+    "vendored",
 ]
 """Why a file or a directory is left out of the index."""
 

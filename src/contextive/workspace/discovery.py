@@ -2,18 +2,22 @@
 
 Left out are directories whose name starts with a dot (except `.duvet/specifications`), dependencies and caches, files
 that git or a `.contextiveignore` ignores, files that the configuration excludes, files whose name suggests a secret,
-images and other binaries by their suffix, files that are too large, and everything that is not a regular file. Links
-are not followed; targets inside the project are found at their own path. A directory that is left out counts once.
+lock files, minified, generated and vendored code, images and other binaries by their suffix, files that are too large,
+and everything that is not a regular file. Links are not followed; targets inside the project are found at their own path.
+A directory that is left out counts once.
 
-`.contextiveignore` has the syntax of `.gitignore` and takes precedence: with `!` it includes files that git ignores.
+`.contextiveignore` has the syntax of `.gitignore` and takes precedence: with `!` it includes files that git ignores, and
+code that is recognised as generated.
 Patterns in the configuration have the same syntax, relative to the root. A directory that an include pattern names is
 included with everything below it.
 """
 
 from __future__ import annotations
 
+import math
 import os
 import stat
+import time
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -25,6 +29,7 @@ from contextive.file_writing import is_temporary
 from contextive.workspace.contents import SkipReason
 from contextive.workspace.directory_handles import require_project
 from contextive.workspace.files import Fingerprint
+from contextive.workspace.generated_files import is_vendored_folder, reason_by_name
 from contextive.workspace.ignore import IgnoreRules, rules_from_patterns
 from contextive.workspace.repository import is_ignored, outer_rules, read_rules, repository_root
 from contextive.workspace.secrets import is_secret_name
@@ -73,6 +78,8 @@ class DiscoveredFiles:
     files: list[FoundFile] = field(default_factory=list)
     skipped: dict[SkipReason, int] = field(default_factory=dict)
     examples: dict[SkipReason, list[str]] = field(default_factory=dict)
+    kept: set[str] = field(default_factory=set)
+    """Files that `.contextiveignore` explicitly includes, also if they are generated or minified."""
     folders_with_temporary_files: set[str] = field(default_factory=set)
     """Directories with temporary files of this server, in use or left behind. The root is the empty string."""
 
@@ -94,8 +101,9 @@ def discover(
     exclude: Sequence[str] = (),
     max_bytes: int = DEFAULT_MAX_BYTES,
     state_directory: Path | None = None,
+    deadline: float = math.inf,
 ) -> DiscoveredFiles:
-    """The files of a project to index, with their fingerprints."""
+    """The files of a project to index, with their fingerprints; those found until `deadline` on the monotonic clock."""
     root = Path(os.path.realpath(root))
     require_project(root)
     walk = _ProjectWalk(
@@ -105,12 +113,29 @@ def discover(
         max_bytes,
         _path_from_root(root, state_directory),
     )
-    found = walk.run()
+    found = walk.run(deadline)
     require_project(root)  # if the project disappeared during the walk, missing files were not removed by the user
     found.files.sort()
     for paths in found.examples.values():
         paths.sort()
     return found
+
+
+def reason_to_leave_out(
+    root: Path,
+    path: str,
+    include: Sequence[str] = (),
+    exclude: Sequence[str] = (),
+    state_directory: Path | None = None,
+) -> SkipReason | None:
+    """Why a file at a path would be left out, judged by the path alone; None if it would be indexed.
+
+    The file need not exist yet.
+    """
+    root = Path(os.path.realpath(root))
+    require_project(root)
+    state = _path_from_root(root, state_directory)
+    return _ProjectWalk(root, rules_from_patterns(include), rules_from_patterns(exclude), 0, state).reason_for(path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,17 +171,42 @@ class _ProjectWalk:
         )
         self.pending = [_PendingFolder("", outer_rules(root), [], include is None)]
 
-    def run(self) -> DiscoveredFiles:
-        while self.pending:
+    def run(self, deadline: float) -> DiscoveredFiles:
+        while self.pending and time.monotonic() < deadline:
             self._visit(self.pending.pop())
         return self.found
+
+    def reason_for(self, path: str) -> SkipReason | None:
+        """Why one path would be left out: the walk along its directories, without the other entries."""
+        *folders, name = path.split("/")
+        folder = self.pending.pop()
+        names = self._existing_names(folder.path)
+        for part in folders:
+            git, own = self._with_rules(folder, names)
+            here = folder.path + part
+            if reason := self._reason_for_folder(part, here, git, own):
+                return reason
+            included = folder.included or _matches(self.include, here, part, True)
+            folder = _PendingFolder(f"{here}/", git, own, included)
+            names = self._existing_names(folder.path)
+            if reason := self._reason_by_entries(folder, names):
+                return reason
+        git, own = self._with_rules(folder, names)
+        return self._reason_by_rules(name, path, git, own, folder.included) or self._reason_by_ending(name, path, own)
+
+    def _existing_names(self, folder: str) -> frozenset[str]:
+        try:
+            return frozenset(os.listdir(self.prefix + folder))  # noqa: PTH208 - strings, for speed
+        except OSError:
+            return frozenset()
 
     def _visit(self, folder: _PendingFolder) -> None:
         entries = self._entries(folder.path)
         if entries is None:
             return
-        if folder.path and not GENERATED_MARKER_FILES.isdisjoint(entries.names):
-            self.found.skip("generated_directory", folder.path.rstrip("/"))
+        reason_by_entries = self._reason_by_entries(folder, entries.names)
+        if reason_by_entries is not None:
+            self.found.skip(reason_by_entries, folder.path.rstrip("/"))
             return
         git, own = self._with_rules(folder, entries.names)
         ##= docs/spec/knowledge.md#indexed-files
@@ -169,6 +219,8 @@ class _ProjectWalk:
             reason = self._reason_for_file(entry, path, git, own, folder.included)
             if isinstance(reason, Fingerprint):
                 self.found.files.append(FoundFile(path, reason))
+                if own and self._own_verdict(path, entry.name, False, own) is False:
+                    self.found.kept.add(path)
             else:
                 self.found.skip(reason, path)
                 if reason == "temporary":
@@ -218,8 +270,29 @@ class _ProjectWalk:
         if not git and not own:
             return False
         full, last = self.repository_prefix + os.fsencode(path), os.fsencode(name)
-        verdict = is_ignored(own, full, last, is_directory) if own else None
+        verdict = self._own_verdict(path, name, is_directory, own)
         return bool(is_ignored(git, full, last, is_directory) if verdict is None else verdict)
+
+    def _own_verdict(self, path: str, name: str, is_directory: bool, own: list[IgnoreRules]) -> bool | None:
+        """Whether a `.contextiveignore` ignores an entry (True) or includes it (False); None if it does not say."""
+        full = self.repository_prefix + os.fsencode(path)
+        return is_ignored(own, full, os.fsencode(name), is_directory) if own else None
+
+    def _reason_by_entries(self, folder: _PendingFolder, names: frozenset[str]) -> SkipReason | None:
+        """Why a directory is left out because of what is in it."""
+        if folder.path and not GENERATED_MARKER_FILES.isdisjoint(names):
+            return "generated_directory"
+        return "vendored" if self._is_vendored(folder, names) else None
+
+    ##= docs/spec/knowledge.md#indexed-files
+    ##% Lock files and minified, generated and vendored code MUST be left out, unless `.contextiveignore` includes them.
+    def _is_vendored(self, folder: _PendingFolder, names: frozenset[str]) -> bool:
+        path = folder.path.rstrip("/")
+        if not path or not is_vendored_folder(path, names):
+            return False
+        name = path.rpartition("/")[2]
+        is_named = _matches(self.include, path, name, True)
+        return not is_named and self._own_verdict(path, name, True, folder.own) is not False
 
     def _reason_for_folder(
         self, name: str, path: str, git: list[IgnoreRules], own: list[IgnoreRules]
@@ -244,6 +317,22 @@ class _ProjectWalk:
         self, entry: os.DirEntry[str], path: str, git: list[IgnoreRules], own: list[IgnoreRules], included: bool
     ) -> SkipReason | Fingerprint:
         name = entry.name
+        if reason := self._reason_by_rules(name, path, git, own, included):
+            return reason
+        try:
+            status = entry.stat(follow_symlinks=False)
+        except OSError:
+            return "unreadable"
+        mode = stat.S_IFMT(status.st_mode)
+        if mode != stat.S_IFREG:
+            return "symlink" if mode == stat.S_IFLNK else "special"
+        if reason := self._reason_by_ending(name, path, own):
+            return reason
+        return "too_large" if status.st_size > self.max_bytes else Fingerprint.of(status)
+
+    def _reason_by_rules(
+        self, name: str, path: str, git: list[IgnoreRules], own: list[IgnoreRules], included: bool
+    ) -> SkipReason | None:
         if name == ".git":
             return "dot_directory"  # in a worktree or submodule, `.git` is a file
         if _is_unsafe_name(name):
@@ -261,20 +350,17 @@ class _ProjectWalk:
             return "excluded"
         if not (included or _matches(self.include, path, name, False)):
             return "not_included"
-        try:
-            status = entry.stat(follow_symlinks=False)
-        except OSError:
-            return "unreadable"
-        mode = stat.S_IFMT(status.st_mode)
-        if mode != stat.S_IFREG:
-            return "symlink" if mode == stat.S_IFLNK else "special"
+        return None
+
+    def _reason_by_ending(self, name: str, path: str, own: list[IgnoreRules]) -> SkipReason | None:
+        generated = reason_by_name(name)
+        if generated is not None and self._own_verdict(path, name, False, own) is not False:
+            return generated
         stem, dot, ending = name.rpartition(".")
         ending = ending.lower() if dot and stem else ""
         if ending in IMAGE_ENDINGS:
             return "image"
-        if ending in BINARY_ENDINGS:
-            return "binary"
-        return "too_large" if status.st_size > self.max_bytes else Fingerprint.of(status)
+        return "binary" if ending in BINARY_ENDINGS else None
 
 
 def _matches(rules: IgnoreRules | None, path: str, name: str, is_directory: bool) -> bool:

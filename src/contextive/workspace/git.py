@@ -21,6 +21,8 @@ from typing import NamedTuple
 TIMEOUT_SECONDS = 30.0
 _COMMIT = re.compile(r"[0-9a-f]{40,64}")
 _HEADER = re.compile(rb"\x01([0-9a-f]{40,64}) (\d+) ([0-9a-f ]*)")
+_MAX_DIFFERENCE = 8_000_000
+_HUNK = re.compile(r"@@ -\d+(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 _SAFE_OPTIONS = (
     "--no-pager",
     "--literal-pathspecs",
@@ -105,6 +107,73 @@ def git_history(
             return GitHistory(head, tracked, recent, is_full=False)
     found = _last_commits(root, [head], wanted, timeout_seconds, is_full=True) or {}
     return GitHistory(head, tracked, found, is_complete=len(found) == len(wanted))
+
+
+class Hunk(NamedTuple):
+    """Neighbouring lines that differ, numbered as in the later commit. A deletion is between `start` and `end`."""
+
+    start: int
+    end: int
+    removed: str
+    added: str
+
+
+def changed_lines(
+    root: Path, since: str, head: str, paths: Collection[str], timeout_seconds: float = TIMEOUT_SECONDS
+) -> dict[str, tuple[Hunk, ...]] | None:
+    """The lines of each file that differ between two commits other than in white space.
+
+    Files without a difference are left out. None if git has no answer, for example because a commit is not here.
+    """
+    if not (_COMMIT.fullmatch(since) and _COMMIT.fullmatch(head)):
+        return None
+    arguments = (
+        "diff", "--unified=0", "--ignore-all-space", "--ignore-blank-lines", "--no-ext-diff", "--no-textconv", "--no-color",
+        "--no-renames", "--ignore-submodules=all", "--relative", "--src-prefix=a/", "--dst-prefix=b/", f"-O{os.devnull}",
+        since, head, "--", *sorted(paths),
+    )  # fmt: skip
+    found = _limited_output(root, timeout_seconds, arguments)
+    return None if found is None else _hunks_by_file(found)
+
+
+def _hunks_by_file(difference: bytes) -> dict[str, tuple[Hunk, ...]]:
+    hunks: dict[str, list[Hunk]] = {}
+    current: list[Hunk] = []
+    lines = iter(difference.decode("utf-8", "replace").split("\n"))
+    for line in lines:
+        if line.startswith("+++ "):
+            current = hunks.setdefault(line[4:].removeprefix("b/").removesuffix("\t"), [])
+        elif header := _HUNK.match(line):
+            start, count = int(header[2]), int(header[3] or 1)
+            text: dict[str, list[str]] = {"-": [], "+": []}
+            remaining = int(header[1] or 1) + count
+            while remaining and (changed := next(lines, None)) is not None:
+                if changed[:1] in text:  # not "\\ No newline at end of file"
+                    text[changed[:1]].append(changed[1:])
+                    remaining -= 1
+            end = start + count - 1 if count else start + 1
+            current.append(Hunk(start, end, "\n".join(text["-"]), "\n".join(text["+"])))
+    return {path: tuple(found) for path, found in hunks.items()}
+
+
+def _limited_output(root: Path, timeout_seconds: float, arguments: tuple[str, ...]) -> bytes | None:
+    """The output of a git command, or None if it fails or writes too much."""
+    command = _command(root, arguments)
+    if command is None:
+        return None
+    with subprocess.Popen(
+        command, env=_environment(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    ) as process:
+        timer = threading.Timer(timeout_seconds, process.kill)
+        timer.daemon = True
+        timer.start()
+        try:
+            assert process.stdout is not None
+            found = process.stdout.read(_MAX_DIFFERENCE + 1)
+            return found if len(found) <= _MAX_DIFFERENCE and process.wait() == 0 else None
+        finally:
+            timer.cancel()
+            process.kill()
 
 
 def _is_ancestor(root: Path, commit: str, head: str, timeout_seconds: float) -> bool:

@@ -11,6 +11,16 @@ def import_names(text: str, _path: str) -> tuple[str, ...]:
     return (name,) if name else ()
 
 
+def imported(_text: str, _path: str) -> tuple[tuple[str, str], ...]:
+    """An included file gives no name to what it declares."""
+    return ()
+
+
+def _declared(name: str) -> str:
+    """A declared name, or a pointer to it."""
+    return f"{name} (pointer_declarator declarator: {name})"
+
+
 def _defined(declarator: str) -> str:
     return (
         f"(function_definition declarator: [{declarator} (pointer_declarator declarator: {declarator})"
@@ -37,13 +47,37 @@ _SHARED: tuple[tuple[Role, str], ...] = (
         "type",
         # `typedef struct a {…} b;` declares two names. `b` covers only its identifier, or it would contain `a`.
         (
-            "((type_definition type: [(struct_specifier name: (_) @s body: (_)) (union_specifier name: (_) @s body: (_))"
-            " (enum_specifier name: (_) @s body: (_))] declarator: (type_identifier) @n @d) (#not-eq? @s @n))"
+            "((type_definition type: [(struct_specifier name: (_) @w body: (_)) (union_specifier name: (_) @w body: (_))"
+            " (enum_specifier name: (_) @w body: (_))] declarator: (type_identifier) @n @d) (#not-eq? @w @n))"
         ),
     ),
     ("function", "(preproc_function_def name: (_) @n) @d"),
     ("call", "(call_expression function: (_) @n)"),
     ("import", "(preproc_include path: [(string_literal) (system_lib_string)] @n)"),
+)
+_LOCAL = _declared("(identifier) @n")
+_TYPED: tuple[tuple[Role, str], ...] = (
+    ("value", f"(declaration type: (_) @t declarator: [{_LOCAL}])"),
+    ("value", f"(declaration type: (_) @t declarator: (init_declarator declarator: [{_LOCAL}] value: (_) @v))"),
+    ("value", f"(parameter_declaration type: (_) @t declarator: [{_LOCAL}])"),
+    ("field", f"(field_declaration type: (_) @t declarator: [{_declared('(field_identifier) @n')}])"),
+    ("result", "(function_definition type: (_) @t)"),
+)
+_REFERENCE = "(reference_declarator (identifier) @n)"
+_TYPED_PLUS: tuple[tuple[Role, str], ...] = (
+    *_TYPED,
+    ("closure", "(lambda_expression) @d"),
+    ("value", f"(declaration type: (_) @t declarator: {_REFERENCE})"),
+    ("value", f"(declaration type: (_) @t declarator: (init_declarator declarator: {_REFERENCE} value: (_) @v))"),
+    ("value", f"(parameter_declaration type: (_) @t declarator: {_REFERENCE})"),
+    ("value", "(optional_parameter_declaration type: (_) @t declarator: [(identifier) @n (_ (identifier) @n)])"),
+    ("field", "(field_declaration type: (_) @t declarator: (reference_declarator (field_identifier) @n))"),
+    ("element", "(for_range_loop declarator: [(identifier) @n (_ (identifier) @n)] right: (_) @v)"),
+    ("base", "(base_class_clause (type_identifier) @t)"),
+    ("base", "(base_class_clause (qualified_identifier) @t)"),
+    ("base", "(base_class_clause (template_type) @t)"),
+    ("base", "(alias_declaration type: (_) @t)"),
+    ("typevar", "(type_parameter_declaration (type_identifier) @n)"),
 )
 _NON_CODE = "[(string_literal) (system_lib_string) (char_literal) (comment)] @q"
 _PLUS_NAMES = (
@@ -54,9 +88,10 @@ _PLUS_NAMES = (
 C = Grammar(
     language="c",
     package="tree_sitter_c",
-    patterns=(("function", _defined("(function_declarator declarator: (identifier) @n)")), *_SHARED),
+    patterns=(("function", _defined("(function_declarator declarator: (identifier) @n)")), *_SHARED, *_TYPED),
     non_code=_NON_CODE,
     import_names=import_names,
+    imported=imported,
 )
 CPP = Grammar(
     language="cpp",
@@ -70,7 +105,9 @@ CPP = Grammar(
         ("wrapper", "(template_declaration) @d"),
         ("call", "(new_expression type: (_) @n)"),
         *_SHARED,
+        *_TYPED_PLUS,
     ),
     non_code="[(string_literal) (raw_string_literal) (system_lib_string) (char_literal) (comment)] @q",
     import_names=import_names,
+    imported=imported,
 )

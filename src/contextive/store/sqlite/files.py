@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from contextive.knowledge.artifact import Artifact, ArtifactType, Totals
 from contextive.knowledge.chunk import Chunk
-from contextive.knowledge.symbol import Reference, Symbol
+from contextive.knowledge.symbol import Reference, Symbol, TypeHint
 from contextive.store.sqlite import rows
 from contextive.store.sqlite.connection import Database, handles_errors
 from contextive.store.values import ArtifactRow, ChunkHeader, ChunkRow, LedgerEntry, SymbolName
@@ -119,10 +119,19 @@ class SqliteFiles:
         return () if row is None else rows.decode_references(row[0])
 
     @handles_errors
+    def hints(self, path: str) -> tuple[TypeHint, ...]:
+        row = self._database.read_one(
+            "SELECT h.body FROM type_hint h JOIN artifact a ON a.number = h.artifact WHERE a.path = ?", (path,)
+        )
+        return () if row is None else rows.decode_hints(row[0])
+
+    @handles_errors
     def paths_referring_to(self, names: Iterable[str]) -> set[str]:
         found = self._database.read(
-            "SELECT DISTINCT a.path FROM json_each(?) n CROSS JOIN reference_name r ON r.name = n.value"
-            " JOIN artifact a ON a.number = r.artifact",
+            "SELECT a.path FROM json_each(?1) n CROSS JOIN reference_name r ON r.name = n.value"
+            " JOIN artifact a ON a.number = r.artifact"
+            " UNION SELECT a.path FROM json_each(?1) n CROSS JOIN link_name l ON l.name = n.value"
+            " JOIN artifact a ON a.number = l.artifact",
             (json.dumps(sorted(set(names))),),
         )
         return {path for (path,) in found}

@@ -10,20 +10,18 @@ stored as hexadecimal, because FTS5 would split them again.
 from __future__ import annotations
 
 import contextlib
+import json
 import sqlite3
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from contextive.knowledge.query_words import TermCounts
+from contextive.store.sqlite.filters import Numbers
 from contextive.store.sqlite.lexical_documents import LexicalDocument
 from contextive.store.sqlite.tantivy_engine import TITLE_WEIGHT
 from contextive.store.values import Hit, LexicalQuery
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 _FIELDS = (("body", 1.0), ("title", TITLE_WEIGHT))
 FAULTS = (sqlite3.Error, OSError)
@@ -71,7 +69,7 @@ class FtsEngine:
     def numbers(self) -> set[int]:
         return {number for (number,) in self._connection.execute("SELECT rowid FROM body")}
 
-    def search(self, query: LexicalQuery, k: int, allowed: NDArray[np.int64] | None) -> list[Hit]:
+    def search(self, query: LexicalQuery, k: int, allowed: Numbers | None) -> list[Hit]:
         terms = list(dict.fromkeys((*query.terms, *query.whole)))
         if not terms or k <= 0:
             return []
@@ -83,9 +81,26 @@ class FtsEngine:
             )
             for number, score in found.fetchall():
                 scores[number] -= weight * score
-        passing = None if allowed is None else set(allowed.tolist())
+        passing = None if allowed is None else set(allowed)
         hits = [Hit(number, score) for number, score in scores.items() if passing is None or number in passing]
         return sorted(hits, key=lambda hit: (-hit.score, hit.number))[:k]
+
+    def chunk_counts(self, terms: Collection[str]) -> TermCounts:
+        """In how many texts or titles each term is, whichever is more."""
+        by_code = {_encode(term): term for term in terms}
+        counts: dict[str, int] = {}
+        for field, _ in _FIELDS:
+            self._connection.execute(
+                f"CREATE VIRTUAL TABLE IF NOT EXISTS temp.{field}_terms USING fts5vocab (main, {field}, row)"
+            )
+            found = self._connection.execute(
+                f"SELECT term, doc FROM json_each(?) CROSS JOIN temp.{field}_terms ON term = value",
+                (json.dumps(list(by_code)),),
+            )
+            for code, count in found.fetchall():
+                counts[by_code[code]] = max(count, counts.get(by_code[code], 0))
+        ((total,),) = self._connection.execute("SELECT count(*) FROM body").fetchall()
+        return TermCounts(total, counts)
 
     def close(self) -> None:
         with contextlib.suppress(sqlite3.Error):

@@ -8,27 +8,56 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from itertools import starmap
 from operator import itemgetter
-from typing import Any, cast
+from typing import Any, Literal, cast
 
-from contextive.knowledge.graph import Direction, Edge, Label, Node
+from contextive.knowledge.graph import Direction, Edge, EdgeType, Label, Node
 from contextive.store.sqlite.connection import Database, Row, handles_errors
 from contextive.store.sqlite.graph_writer import SEARCH_SEPARATOR
 from contextive.store.sqlite.rows import encode_json, name_hash
-from contextive.store.values import NumberedEdges
+from contextive.store.values import NamedNode, NumberedEdges
 
 _MANY_EDGES = 50_000
 """Above this number of rows, edges are read node by node, each with its limit."""
 _MANY_TYPES = 4
+_NamedEdge = tuple[str, str, str, int, int]
+"""The near end of an edge, its type and far end by name, whether it is by name, and its line."""
 _ENDS: dict[Direction, tuple[tuple[str, str], ...]] = {
     "outgoing": (("source", "target"),),
     "incoming": (("target", "source"),),
     "both": (("source", "target"), ("target", "source")),
 }
 """The columns of the near and the far end of an edge, by direction."""
+_MATCHES: tuple[Literal["whole"], Literal["start"], Literal["part"]] = ("whole", "start", "part")
+# The name of a symbol is what follows the path in its key; of anything else, the last part of its key and its name.
+# A name starts at the beginning, and at each part of a qualified name.
+_FIND_NODES = """
+WITH wanted(label, position) AS (SELECT value, key FROM json_each(?1)),
+candidate AS (
+  SELECT n.number, n.label, w.position, n.key,
+    CASE WHEN n.search IS NULL THEN lower(n.key) ELSE n.search END AS text
+  FROM wanted w CROSS JOIN node n ON n.label = w.label
+  WHERE CASE WHEN n.search IS NULL THEN instr(lower(n.key), ?2) ELSE instr(n.search, ?2) END
+),
+named AS (
+  SELECT number, position, key, label = ?3 AS is_symbol, char(31) || CASE label
+    WHEN ?3 THEN substr(text, instr(text, '::') + 2)
+    ELSE substr(text, length(rtrim(text, replace(text, '/', ''))) + 1) END || char(31) AS name
+  FROM candidate
+),
+ranked AS (
+  SELECT number, position, key, CASE
+    WHEN instr(name, char(31) || ?2 || char(31)) OR instr(name, '#' || ?2 || char(31))
+      OR (is_symbol AND instr(name, '.' || ?2 || char(31))) THEN 0
+    WHEN instr(name, char(31) || ?2) OR instr(name, '#' || ?2) OR (is_symbol AND instr(name, '.' || ?2)) THEN 1
+    ELSE 2 END AS rank
+  FROM named ORDER BY rank, position, length(key), key LIMIT ?4 OFFSET ?5
+)
+SELECT n.label, n.key, n.properties, r.rank FROM ranked r JOIN node n ON n.number = r.number
+ORDER BY r.rank, r.position, length(r.key), r.key
+"""
 
 
 class SqliteGraph:
@@ -107,18 +136,15 @@ class SqliteGraph:
     ##= docs/spec/knowledge.md#km-graph-search
     ##% A term MUST be treated as plain text, whatever characters it contains.
     @handles_errors
-    def find_nodes(self, term: str, labels: Sequence[str], limit: int) -> tuple[Node, ...]:
+    def find_nodes(self, term: str, labels: Sequence[str], limit: int, offset: int = 0) -> tuple[NamedNode, ...]:
         folded = term.casefold()
         if SEARCH_SEPARATOR in folded:
             return ()
-        condition = (
-            "n.label = ?1 AND CASE WHEN n.search IS NULL THEN instr(lower(n.key), ?2) ELSE instr(n.search, ?2) END"
+        numbers = [number for label in dict.fromkeys(labels) if (number := self._word_numbers().get(label)) is not None]
+        found = self._database.read(
+            _FIND_NODES, (encode_json(numbers), folded, self._word_numbers().get("Symbol", -1), limit, offset)
         )
-        nodes: list[Node] = []
-        for label in dict.fromkeys(labels):
-            if len(nodes) < limit:
-                nodes += self._page(condition, (self._word_numbers().get(label), folded), limit - len(nodes))
-        return tuple(nodes)
+        return tuple(NamedNode(self._decode_node(row[:3]), _MATCHES[row[3]]) for row in found)
 
     @handles_errors
     def unconnected(self, label: str, types: Sequence[str], after: str | None, limit: int) -> tuple[Node, ...]:
@@ -200,7 +226,7 @@ class SqliteGraph:
                     rows = [row for row in rows if row[0] not in cut] if cut else rows
                     for number in cut:
                         first = self._first_edges(connection, number, types, limit, near, far)
-                        rows += [(number, kind, other) for _, _, kind, other in first]
+                        rows += [(number, kind, other) for *_, kind, other in first]
                 found.append(rows)
         outgoing, incoming = found
         return NumberedEdges(outgoing, incoming, {**self._types_of(outgoing), **self._types_of(incoming)})
@@ -216,28 +242,35 @@ class SqliteGraph:
         """The edges of each node: in each direction the first `limit`, sorted by type and other node."""
         wanted, type_condition = json.dumps(list(numbers)), self._type_condition(types)
         found: dict[str, list[Row]] = {}
-        named: dict[str, Iterable[tuple[str, str, str]]] = {}
+        named: dict[str, Iterable[_NamedEdge]] = {}
         for near, far in _ENDS[direction]:
             found[near] = connection.execute(
-                f"SELECT e.{near}, e.type, e.{far} FROM json_each(?) g CROSS JOIN edge e ON e.{near} = g.value"
+                f"SELECT e.{near}, e.type, e.{far}, e.by_name, e.line FROM json_each(?) g CROSS JOIN edge e ON e.{near} = g.value"
                 f" {type_condition} LIMIT ?",
                 (wanted, _MANY_EDGES + 1),
             ).fetchall()
             if len(found[near]) > _MANY_EDGES:
                 del found[near]
                 named[near] = [
-                    (numbers[number], kind, other)
+                    (numbers[number], kind, other, by_name, line)
                     for number in numbers
-                    for kind, other, _, _ in self._first_edges(connection, number, types, limit, near, far)
+                    for kind, other, by_name, line, _, _ in self._first_edges(
+                        connection, number, types, limit, near, far
+                    )
                 ]
         others = self._ids(connection, {row[2] for rows in found.values() for row in rows}, numbers)
         for near, rows in found.items():
             texts = self._types_of(rows)
-            edges = [(numbers[number], texts[kind], others[other]) for number, kind, other in rows]
+            edges = [
+                (numbers[number], texts[kind], others[other], by_name, line)
+                for number, kind, other, by_name, line in rows
+            ]
             named[near] = edges if len(edges) <= limit else _first_of_each(edges, limit)
         all_edges = set(named.get("source", ()))
-        all_edges.update((other, kind, node_id) for node_id, kind, other in named.get("target", ()))
-        return tuple(starmap(cast("Callable[[str, str, str], Edge]", Edge), sorted(all_edges)))
+        all_edges.update(
+            (other, kind, node_id, by_name, line) for node_id, kind, other, by_name, line in named.get("target", ())
+        )
+        return tuple(_as_edges(sorted(all_edges)))
 
     def _ids(
         self, connection: sqlite3.Connection, wanted: AbstractSet[int], known: Mapping[int, str]
@@ -259,16 +292,17 @@ class SqliteGraph:
 
     def _first_edges(
         self, connection: sqlite3.Connection, number: int, types: Sequence[str], limit: int, near: str, far: str
-    ) -> Iterator[tuple[str, str, int, int]]:
-        """The first edges of a node: the names of type and other node, then their numbers."""
+    ) -> Iterator[tuple[str, str, int, int, int, int]]:
+        """The first edges of a node: names of type and other node, by_name and line, numbers of type and other node."""
         # Sorted by name and not by number: which edges are cut off must not depend on the history of the index.
         found = connection.execute(
-            f"SELECT DISTINCT k.text, l.text || ':' || n.key, e.type, e.{far} FROM edge e JOIN node n ON n.number = e.{far}"
-            " JOIN word k ON k.number = e.type JOIN word l ON l.number = n.label"
-            f" WHERE e.{near} = ? {self._type_condition(types)} ORDER BY 1, 2 LIMIT ?",
+            f"SELECT k.text, l.text || ':' || n.key, min(e.by_name << 32 | e.line), e.type, e.{far} FROM edge e"
+            f" JOIN node n ON n.number = e.{far} JOIN word k ON k.number = e.type JOIN word l ON l.number = n.label"
+            f" WHERE e.{near} = ? {self._type_condition(types)} GROUP BY e.type, e.{far} ORDER BY 1, 2 LIMIT ?",
             (number, limit),
         )
-        yield from found
+        for kind, other, site, kind_number, other_number in found:
+            yield kind, other, site >> 32, site & 0xFFFFFFFF, kind_number, other_number
 
     @handles_errors
     def degree(self, node_id: str, direction: Direction = "both") -> dict[str, int]:
@@ -302,12 +336,24 @@ def _by_label(node_ids: Iterable[str]) -> dict[str, list[str]]:
     return found
 
 
-def _first_of_each(edges: Iterable[tuple[str, str, str]], limit: int) -> Iterator[tuple[str, str, str]]:
+def _first_of_each(edges: Iterable[_NamedEdge], limit: int) -> Iterator[_NamedEdge]:
     """The first `limit` edges of each node, sorted."""
     at_node: str | None = None
+    before: tuple[str, ...] = ()
     count = 0
     for edge in sorted(set(edges)):
-        count = count + 1 if edge[0] == at_node else 1
+        count = 0 if edge[0] != at_node else count
         at_node = edge[0]
+        count += edge[:3] != before
+        before = edge[:3]
         if count <= limit:
             yield edge
+
+
+def _as_edges(found: Iterable[_NamedEdge]) -> Iterator[Edge]:
+    """Sorted edges as values. Of an edge that several owners state, the first one counts."""
+    before: tuple[str, ...] = ()
+    for source, kind, target, by_name, line in found:
+        if (source, kind, target) != before:
+            before = (source, kind, target)
+            yield Edge(source, cast("EdgeType", kind), target, bool(by_name), line)

@@ -17,15 +17,15 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from contextive.knowledge.graph import EDGE_TYPES, LABELS, Layer
+from contextive.knowledge.graph import EDGE_TYPES, LABELS, Edge, Layer
 from contextive.store.sqlite.rows import encode_json, name_hash
 
 FILE_OWNER, LAYER_OWNER = 0, 1
 SEARCH_SEPARATOR = "\x1f"
 _NUMBER_OF_NODE = "SELECT number FROM node WHERE label = ? AND key = ?"
 
-IdEdge = tuple[str, int, str]
-"""An edge: source id, number of its type, target id."""
+IdEdge = tuple[str, int, str, bool, int]
+"""An edge: source id, number of its type, target id, whether it is by name, line."""
 
 
 def add_words(connection: sqlite3.Connection) -> None:
@@ -52,7 +52,7 @@ class GraphWriter:
         before = {} if is_new else self._stated_nodes(owner)
         removed = [node_id for node_id in before if node_id not in stated]
         changed = self._put_nodes(owner, stated, before)
-        edges = {(edge.source, self._words[edge.type], edge.target) for edge in layer.edges}
+        edges = self._without_duplicates(layer.edges)
         changed |= self._put_edges(owner, edges, is_new=is_new)
         self._drop_nodes(owner, {node_id: before[node_id][0] for node_id in removed})
         if not layer.nodes and not layer.edges:
@@ -222,66 +222,77 @@ class GraphWriter:
 
     # Edges
 
+    def _without_duplicates(self, edges: Iterable[Edge]) -> set[IdEdge]:
+        """The edges of an owner. If it states one twice, the smaller one counts: exact before by name."""
+        first: dict[tuple[str, int, str], IdEdge] = {}
+        for edge in edges:
+            ends = (edge.source, self._words[edge.type], edge.target)
+            stated = (*ends, edge.by_name, edge.line)
+            if first.setdefault(ends, stated) > stated:
+                first[ends] = stated
+        return set(first.values())
+
     def _put_edges(self, owner: int, edges: set[IdEdge], *, is_new: bool) -> bool:
         before: set[IdEdge] = set()
         loose: set[IdEdge] = set()
         if not is_new:
             before.update(self._stated_edges(owner))
-            loose.update(
-                self._connection.execute("SELECT source, type, target FROM loose_edge WHERE owner = ?", (owner,))
-            )
-        for source, kind, target in before - edges:
+            select = "SELECT source, type, target, by_name, line FROM loose_edge WHERE owner = ?"
+            loose.update(self._connection.execute(select, (owner,)))
+        for source, kind, target, _, _ in before - edges:
             ends = (self._number(source), kind, self._number(target), owner)
             self._connection.execute(
                 "DELETE FROM edge WHERE source = ? AND type = ? AND target = ? AND owner = ?", ends
             )
         self._connection.executemany(
             "DELETE FROM loose_edge WHERE owner = ? AND source = ? AND type = ? AND target = ?",
-            [(owner, *edge) for edge in loose - edges],
+            [(owner, *edge[:3]) for edge in loose - edges],
         )
         connected = []
-        for source, kind, target in edges - before - loose:
+        for edge in edges - before - loose:
+            source, kind, target, by_name, line = edge
             first, second = self._number(source), self._number(target)
             if first is None or second is None:
-                self._put_loose([(owner, source, kind, target)])
+                self._put_loose([(owner, *edge)])
             else:
-                connected.append((first, kind, second, owner))
-        self._connection.executemany("INSERT INTO edge VALUES (?, ?, ?, ?)", connected)
+                connected.append((first, kind, second, owner, by_name, line))
+        self._connection.executemany("INSERT INTO edge VALUES (?, ?, ?, ?, ?, ?)", connected)
         return (before | loose) != edges
 
     def _stated_edges(self, owner: int) -> Iterator[IdEdge]:
         rows = self._connection.execute(
-            "SELECT a.label, a.key, e.type, b.label, b.key FROM edge e"
+            "SELECT a.label, a.key, e.type, b.label, b.key, e.by_name, e.line FROM edge e"
             " JOIN node a ON a.number = e.source JOIN node b ON b.number = e.target WHERE e.owner = ?",
             (owner,),
         )
-        for label, key, kind, other_label, other_key in rows:
-            yield f"{self._labels[label]}:{key}", kind, f"{self._labels[other_label]}:{other_key}"
+        for label, key, kind, other_label, other_key, by_name, line in rows:
+            yield f"{self._labels[label]}:{key}", kind, f"{self._labels[other_label]}:{other_key}", by_name, line
 
     def _any_loose(self) -> bool:
         if self._has_loose is None:
             self._has_loose = self._connection.execute("SELECT 1 FROM loose_edge LIMIT 1").fetchone() is not None
         return self._has_loose
 
-    def _put_loose(self, edges: Iterable[tuple[int, str, int, str]]) -> None:
+    def _put_loose(self, edges: Iterable[tuple[int, str, int, str, bool, int]]) -> None:
         values = list(edges)
         if values:
             self._has_loose = True
-            self._connection.executemany("INSERT OR IGNORE INTO loose_edge VALUES (?, ?, ?, ?)", values)
+            self._connection.executemany("INSERT OR IGNORE INTO loose_edge VALUES (?, ?, ?, ?, ?, ?)", values)
 
     def _connect_loose_edges(self, node_ids: Sequence[str]) -> None:
         """Turn loose edges of these nodes into edges if both ends exist now."""
         rows = self._connection.execute(
-            "SELECT e.owner, e.source, e.type, e.target FROM json_each(?1) g CROSS JOIN loose_edge e ON e.source = g.value"
-            " UNION SELECT e.owner, e.source, e.type, e.target FROM json_each(?1) g CROSS JOIN loose_edge e"
-            " ON e.target = g.value",
+            "SELECT e.* FROM json_each(?1) g CROSS JOIN loose_edge e ON e.source = g.value"
+            " UNION SELECT e.* FROM json_each(?1) g CROSS JOIN loose_edge e ON e.target = g.value",
             (encode_json(node_ids),),
         ).fetchall()
-        for owner, source, kind, target in rows:
+        for owner, source, kind, target, by_name, line in rows:
             first, second = self._number(source), self._number(target)
             if first is None or second is None:
                 continue
-            self._connection.execute("INSERT OR IGNORE INTO edge VALUES (?, ?, ?, ?)", (first, kind, second, owner))
+            self._connection.execute(
+                "INSERT OR IGNORE INTO edge VALUES (?, ?, ?, ?, ?, ?)", (first, kind, second, owner, by_name, line)
+            )
             self._connection.execute(
                 "DELETE FROM loose_edge WHERE owner = ? AND source = ? AND type = ? AND target = ?",
                 (owner, source, kind, target),
@@ -290,7 +301,7 @@ class GraphWriter:
     def _disconnect_edges(self, number: int) -> None:
         """Turn the edges of a node that is about to be deleted into loose edges."""
         rows = self._connection.execute(
-            "SELECT e.owner, a.label, a.key, e.type, b.label, b.key, e.source, e.target FROM ("
+            "SELECT e.owner, a.label, a.key, e.type, b.label, b.key, e.by_name, e.line, e.source, e.target FROM ("
             " SELECT * FROM edge WHERE source = ?1 UNION SELECT * FROM edge WHERE target = ?1) e"
             " JOIN node a ON a.number = e.source JOIN node b ON b.number = e.target",
             (number,),
@@ -298,12 +309,12 @@ class GraphWriter:
         if not rows:
             return
         self._put_loose(
-            (owner, f"{self._labels[label]}:{key}", kind, f"{self._labels[other]}:{other_key}")
-            for owner, label, key, kind, other, other_key, _, _ in rows
+            (owner, f"{self._labels[label]}:{key}", kind, f"{self._labels[other]}:{other_key}", by_name, line)
+            for owner, label, key, kind, other, other_key, by_name, line, _, _ in rows
         )
         self._connection.executemany(
             "DELETE FROM edge WHERE source = ? AND type = ? AND target = ? AND owner = ?",
-            [(source, kind, target, owner) for owner, _, _, kind, _, _, source, target in rows],
+            [(source, kind, target, owner) for owner, _, _, kind, _, _, _, _, source, target in rows],
         )
 
 

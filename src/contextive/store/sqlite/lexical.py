@@ -14,11 +14,13 @@ import shutil
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from contextive.errors import Unavailable
+from contextive.knowledge.query_words import TermCounts
 from contextive.store.sqlite import fts, tantivy_engine
 from contextive.store.sqlite.connection import Database
 from contextive.store.sqlite.directory import can_write
@@ -49,6 +51,7 @@ _BACKGROUND_SECONDS = 0.25
 _RETRY_SECONDS = 60.0
 _FAULTS = (*tantivy_engine.FAULTS, *fts.FAULTS)
 _log = logging.getLogger("contextive.store")
+_T = TypeVar("_T")
 
 
 class LexicalSidecar:
@@ -72,10 +75,8 @@ class LexicalSidecar:
         self._applying = threading.Lock()
         self._background: threading.Thread | None = None
         self._closing = threading.Event()
-        try:
-            import tantivy  # noqa: F401
-        except ImportError:
-            self._fall_back("tantivy is not installed")
+        if find_spec("tantivy") is None:  # it comes with the extra `vectors`; FTS5 is slower and finds the same
+            self._engine_type = FtsEngine
 
     @property
     def _manifest_path(self) -> Path:
@@ -99,21 +100,34 @@ class LexicalSidecar:
 
     def search(self, query: LexicalQuery, k: int, where: ChunkFilter) -> SearchHits:
         self._retry_tantivy()
+        return self._repair_and_retry(lambda: self._search(query, k, where))
+
+    def chunk_counts(self, terms: Collection[str]) -> TermCounts:
+        """In how many chunks each term is."""
+
+        def count() -> TermCounts:
+            self._search(LexicalQuery(()), 0, ChunkFilter())  # brings the index up to date
+            return self._engine.chunk_counts(terms) if self._engine is not None else TermCounts(0, {})
+
+        return self._repair_and_retry(count)
+
+    def _repair_and_retry(self, operation: Callable[[], _T]) -> _T:
+        """Run an operation. If the index is damaged, it is rebuilt; if it cannot be used at all, FTS5 takes over."""
         try:
-            return self._search(query, k, where)
+            return operation()
         except _FAULTS as error:
             self._raise_if_unwritable(error)
             _log.warning("the lexical sidecar is damaged and will be rebuilt: %s", type(error).__name__)
             self._discard()
         try:
-            return self._search(query, k, where)
+            return operation()
         except _FAULTS as error:
             self._raise_if_unwritable(error)
             if self._engine_type is not FtsEngine:
                 self._fall_back("the tantivy index cannot be used here")
                 self._fell_back_at = time.monotonic()
         try:
-            return self._search(query, k, where)
+            return operation()
         except _FAULTS as error:
             raise Unavailable("Lexical search is not available.", hint="Check the disk of the index.") from error
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from contextive.knowledge.artifact import Artifact, LastCommit
 from contextive.knowledge.chunk import Chunk
-from contextive.knowledge.symbol import Reference, Symbol
+from contextive.knowledge.symbol import Reference, Symbol, TypeHint
 from contextive.store.values import LedgerEntry
 
 ARTIFACT_COLUMNS = (
@@ -115,13 +115,28 @@ def chunk_size(chunk: Chunk) -> int:
 
 
 def encode_references(references: Iterable[Reference]) -> bytes:
-    values = [(item.kind, item.name, item.line, item.source) for item in references]
-    return zlib.compress(encode_json(values).encode("utf-8", "surrogatepass"), 1)
+    return _pack([(item.kind, item.name, item.line, item.source, item.receiver) for item in references])
 
 
 def decode_references(body: bytes) -> tuple[Reference, ...]:
-    values = json.loads(zlib.decompress(body).decode("utf-8", "surrogatepass"))
-    return tuple(Reference(kind, name, line, source) for kind, name, line, source in values)
+    return tuple(Reference(*values) for values in _unpack(body))
+
+
+def encode_hints(hints: Iterable[TypeHint]) -> bytes:
+    return _pack([(hint.kind, hint.owner, hint.name, hint.value) for hint in hints])
+
+
+def decode_hints(body: bytes) -> tuple[TypeHint, ...]:
+    return tuple(TypeHint(*values) for values in _unpack(body))
+
+
+def _pack(values: list[Any]) -> bytes:
+    return zlib.compress(encode_json(values).encode("utf-8", "surrogatepass"), 1)
+
+
+def _unpack(body: bytes) -> list[Any]:
+    values: list[Any] = json.loads(zlib.decompress(body).decode("utf-8", "surrogatepass"))
+    return values
 
 
 def last_part(name: str) -> str:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, Final
 
+from contextive.knowledge.query_words import TermCounts
 from contextive.store.sqlite import rows
 from contextive.store.sqlite.connection import Database, handles_errors
 from contextive.store.sqlite.filters import Filters
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
     from contextive.store.protocol import Vector
 
 _CATCH_UP_SECONDS = 600.0
+HAS_VECTOR_PACKAGES: Final = find_spec("numpy") is not None and find_spec("simsimd") is not None
+"""Whether the extra `vectors` is installed. Without it, stored embeddings are kept and not used."""
 
 
 class SqliteSearch:
@@ -34,6 +38,10 @@ class SqliteSearch:
     @handles_errors
     def lexical(self, query: LexicalQuery, k: int, where: ChunkFilter) -> SearchHits:
         return self._lexical.search(query, k, where)
+
+    @handles_errors
+    def chunk_counts(self, terms: Collection[str]) -> TermCounts:
+        return self._lexical.chunk_counts(terms)
 
     ##= docs/spec/knowledge.md#ranking
     ##% Embeddings of different models MUST NOT be compared with each other.
@@ -82,15 +90,19 @@ class SqliteSearch:
     def catch_up(self) -> None:
         """Update the sidecars to the last commit, however large the backlog is."""
         self._lexical.try_catch_up(_CATCH_UP_SECONDS)
-        for model in self.vector_counts():
-            self._sidecar(model).catch_up()
+        if HAS_VECTOR_PACKAGES:
+            for model in self.vector_counts():
+                self._sidecar(model).catch_up()
 
     def health(self, progress: ProgressRow) -> dict[str, Any]:
         """The state of the sidecars and warnings about them, as keys of the health report."""
         return {
             "lexical": self._lexical.health(progress),
             "vectors": {
-                f"{model.name}/{model.dimensions}": {"stored": count, **self._sidecar(model).health()}
+                f"{model.name}/{model.dimensions}": {
+                    "stored": count,
+                    **(self._sidecar(model).health() if HAS_VECTOR_PACKAGES else {}),
+                }
                 for model, count in self.vector_counts().items()
             },
             "warnings": self._lexical.warnings(),
@@ -99,8 +111,9 @@ class SqliteSearch:
     def verify(self) -> Iterator[Discrepancy]:
         """Sidecars that disagree with the database."""
         yield from self._lexical.verify()
-        for model in self.vector_counts():
-            yield from self._sidecar(model).verify()
+        if HAS_VECTOR_PACKAGES:
+            for model in self.vector_counts():
+                yield from self._sidecar(model).verify()
 
     def close(self) -> None:
         self._lexical.close()

@@ -30,6 +30,7 @@ from contextive.store.values import (
     STATE_REPO_HEAD,
     STATE_SKIPPED_FILES,
     STATE_VECTOR_MODEL,
+    STATE_VECTOR_SETTING,
     AsOf,
     Discrepancy,
 )
@@ -106,23 +107,26 @@ class SqliteStore:
     def _read_as_of(self, progress: ProgressRow) -> AsOf:
         """Read the facts for `as_of`. They do not change within a generation."""
         state: dict[str, str] = dict(self._database.read("SELECT key, value FROM state"))
+        chunks = int(self._database.read("SELECT count(*) FROM chunk")[0][0])
         return AsOf(
             generation=progress.generation,
             committed_at=progress.committed_at,
             repo_head=state.get(STATE_REPO_HEAD),
             pending_files=int(state.get(STATE_PENDING_FILES, 0)),
-            pending_vectors=self._pending_vectors(state.get(STATE_VECTOR_MODEL)),
+            pending_vectors=chunks - self._vector_count(state.get(STATE_VECTOR_MODEL)),
             skipped_files=int(state.get(STATE_SKIPPED_FILES, 0)),
+            chunk_count=chunks,
+            vector_setting=state.get(STATE_VECTOR_SETTING),
         )
 
-    def _pending_vectors(self, model: str | None) -> int:
-        """The number of chunks without a vector of the configured model."""
+    def _vector_count(self, model: str | None) -> int:
+        """The number of chunks with a vector of this model; 0 without a model."""
         if model is None:
             return 0
         name, _, dimensions = model.rpartition("/")
         ((count,),) = self._database.read(
-            "SELECT (SELECT count(*) FROM chunk) - (SELECT count(*) FROM vector WHERE model ="
-            " (SELECT number FROM vector_model WHERE name = ? AND dimensions = ?))",
+            "SELECT count(*) FROM vector WHERE model ="
+            " (SELECT number FROM vector_model WHERE name = ? AND dimensions = ?)",
             (name, int(dimensions) if dimensions.isdigit() else -1),
         )
         return int(count)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import re
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from contextive.knowledge.query_words import TermCounts
 from contextive.store.sqlite.filters import folded
 from contextive.store.sqlite.lexical_documents import LexicalDocument
 from contextive.store.sqlite.malloc import lower_trim_threshold, trim_malloc
@@ -91,6 +92,13 @@ class TantivyEngine:
             numbers = searcher.fast_field_values("number", [address for _, address in hits])
         found = [Hit(int(number or 0), float(score)) for (score, _), number in zip(hits, numbers, strict=True)]
         return sorted(found, key=lambda hit: (-hit.score, hit.number))
+
+    def chunk_counts(self, terms: Collection[str]) -> TermCounts:
+        """In how many texts or titles each term is, whichever is more."""
+        searcher = self._index.searcher()
+        with _translate_panics():
+            counts = {term: max(searcher.doc_freq("body", term), searcher.doc_freq("title", term)) for term in terms}
+        return TermCounts(searcher.num_docs, {term: count for term, count in counts.items() if count})
 
     def _scoring_query(self, query: LexicalQuery) -> tantivy.Query | None:
         make, should = self._module.Query, self._module.Occur.Should

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
+from contextive.store.sqlite.filters import Numbers
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -49,13 +51,14 @@ def top_scored(chosen: NDArray[Any], scores: NDArray[np.float32], limit: int) ->
     return chosen[np.argpartition(scores[chosen], len(chosen) - limit)[-limit:]]
 
 
-def membership(values: NDArray[Any], allowed: NDArray[np.int64]) -> NDArray[np.bool_]:
+def membership(values: NDArray[Any], allowed: Numbers | NDArray[np.int64]) -> NDArray[np.bool_]:
     """Which values are in `allowed`. Uses a lookup table, because the numbers are small and dense."""
     import numpy as np
 
-    top = int(max(values.max(initial=0), allowed.max(initial=0)))
+    numbers = np.asarray(allowed, dtype=np.int64)
+    top = int(max(values.max(initial=0), numbers.max(initial=0)))
     table = np.zeros(top + 1, dtype=bool)
-    table[allowed] = True
+    table[numbers] = True
     inside: NDArray[np.bool_] = table[np.maximum(values, 0)] & (values > 0)
     return inside
 

@@ -37,8 +37,8 @@ LINKS = "links:"
 _CHANGES_KEPT = 200_000
 """How many changes are kept for sidecars to catch up with. A sidecar that is further behind is rebuilt."""
 _DERIVED_TABLES = (
-    "loose_edge", "edge", "statement", "node", "owner", "vector", "vector_model", "reference_name", "reference", "chunk_symbol",
-    "chunk_tag", "symbol", "chunk", "ledger", "artifact", "state", "change",
+    "loose_edge", "edge", "statement", "node", "owner", "vector", "vector_model", "link_name", "type_hint", "reference_name",
+    "reference", "chunk_symbol", "chunk_tag", "symbol", "chunk", "ledger", "artifact", "state", "change",
 )  # fmt: skip
 
 
@@ -76,6 +76,7 @@ class SqliteWriter:
             number, artifact, parsed.chunks, symbols, stored, symbols_before, facets_changed=facets_changed
         )
         self._put_references(number, parsed, is_new=before is None)
+        self._put_hints(number, parsed, is_new=before is None)
         self._graph.replace(FILE_OWNER, artifact.path, layer)
         self._changed = True
 
@@ -149,6 +150,13 @@ class SqliteWriter:
             self._connection.execute("INSERT OR REPLACE INTO reference VALUES (?, ?)", (artifact, body))
         names = sorted({rows.last_part(reference.name) for reference in parsed.references})
         self._connection.executemany("INSERT INTO reference_name VALUES (?, ?)", [(name, artifact) for name in names])
+
+    def _put_hints(self, artifact: int, parsed: ParsedArtifact, *, is_new: bool) -> None:
+        if parsed.hints:
+            body = rows.encode_hints(parsed.hints)
+            self._connection.execute("INSERT OR REPLACE INTO type_hint VALUES (?, ?)", (artifact, body))
+        elif not is_new:
+            self._connection.execute("DELETE FROM type_hint WHERE artifact = ?", (artifact,))
 
     # Symbols and chunks
 
@@ -290,6 +298,21 @@ class SqliteWriter:
         changed = self._graph.replace(LAYER_OWNER, name, layer)
         self._changed |= changed
         return changed
+
+    def put_links(self, path: str, layer: Layer, names: Iterable[str]) -> None:
+        self.put_layer(LINKS + path, layer)
+        found = self._connection.execute("SELECT number FROM artifact WHERE path = ?", (path,)).fetchone()
+        if found is None:
+            return
+        select = "SELECT name FROM link_name WHERE artifact = ?"
+        before, wanted = {name for (name,) in self._connection.execute(select, found)}, set(names)
+        self._connection.executemany(
+            "DELETE FROM link_name WHERE name = ? AND artifact = ?", [(name, *found) for name in before - wanted]
+        )
+        self._connection.executemany(
+            "INSERT INTO link_name VALUES (?, ?)", [(name, *found) for name in sorted(wanted - before)]
+        )
+        self._changed |= before != wanted
 
     def put_vectors(self, model: VectorModel, vectors: Sequence[tuple[int, str, Vector]]) -> None:
         if not vectors:
