@@ -139,7 +139,7 @@ def _ask(service: SearchService, query: str, mode: Mode, where: ParsedFilters | 
 def _surroundings(graph: GraphService, name: str) -> object:
     """The first page, as km-graph-subsystem requests it. With ten times as many chunks, two hops reach ten times as many nodes;
     all are counted, but the page has the same length."""
-    return graph.subsystem(name, depth=2, limit=25, cursor=None, include_artifacts=True)
+    return graph.subsystem(name, depth=2, limit=25, include_artifacts=True)
 
 
 def _scan(matrix: Any) -> object:

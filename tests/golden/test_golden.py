@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -16,10 +17,13 @@ import pytest
 
 from contextive.config import ConfigRequest, load_config
 from contextive.packs import BUILTIN
-from contextive.registry import Scope, Tool
+from contextive.registry import Caller, Scope, Tool
+from contextive.registry.budget import compact_json
+from contextive.registry.registry import Surface
 from contextive.server.description import describe_server
 from contextive.server.host import Host
 from contextive.server.instructions import write_instructions
+from contextive.server.presence import EVERYTHING
 from contextive.server.profiles import PROFILES
 from contextive.server.wire import tool_to_wire
 from tests.processes import clean_environment
@@ -27,15 +31,22 @@ from tests.processes import clean_environment
 from .tokens import estimate_json_tokens, estimate_tokens
 
 SNAPSHOTS = Path(__file__).parent / "snapshots"
-BUDGET = {Scope.READER: 7_500, Scope.MAINTAINER: 12_500}
-"""The most estimated tokens of the default tool list. Most callers are readers."""
+BUDGET = {Scope.READER: 6_000, Scope.WRITER: 9_000, Scope.MAINTAINER: 9_000}
+"""The most tokens of the default tool list, as characters of compact JSON divided by four. Most callers are readers."""
 
 
 @pytest.fixture(scope="module")
 def host(tmp_path_factory: pytest.TempPathFactory) -> Host:
     """A server with the default configuration, independent of this machine's environment."""
     project = tmp_path_factory.mktemp("project")
-    return Host(load_config(ConfigRequest(project=project, builtin_packs=frozenset(BUILTIN))), mode="in-process")
+    host = Host(load_config(ConfigRequest(project=project, builtin_packs=frozenset(BUILTIN))), mode="in-process")
+    host.presence.found = EVERYTHING
+    return host
+
+
+def listed(host: Host, profile: str, scope: Scope) -> Surface:
+    """What a profile lists in a project with specifications, notes and a model."""
+    return host.listed_surface(PROFILES[profile], Caller("golden", scope))
 
 
 def compare(name: str, text: str) -> None:
@@ -57,7 +68,7 @@ def wire_form(tool: Tool) -> dict[str, Any]:
 
 
 def tool_list(host: Host, profile: str, scope: Scope) -> list[dict[str, Any]]:
-    return [wire_form(tool) for tool in host.surface(PROFILES[profile], scope).tools.values()]
+    return [wire_form(tool) for tool in listed(host, profile, scope).tools.values()]
 
 
 ##= docs/spec/host.md#discovery
@@ -67,7 +78,7 @@ def tool_list(host: Host, profile: str, scope: Scope) -> list[dict[str, Any]]:
 @pytest.mark.parametrize("profile", PROFILES)
 def test_the_tools_of_a_profile(host: Host, profile: str) -> None:
     """All tools of a maintainer; `scope` tells which of them a reader gets."""
-    tools = host.surface(PROFILES[profile], Scope.MAINTAINER).tools.values()
+    tools = listed(host, profile, Scope.MAINTAINER).tools.values()
     wires = {tool.name: wire_form(tool) for tool in tools}
     snapshot = {
         "profile": profile,
@@ -89,9 +100,7 @@ def test_the_tools_of_a_profile(host: Host, profile: str) -> None:
 @pytest.mark.parametrize("profile", PROFILES)
 def test_the_instructions_of_a_profile(host: Host, profile: str) -> None:
     """The text for each scope, or one text if both are equal."""
-    texts = {
-        scope.value: write_instructions(PROFILES[profile], host.surface(PROFILES[profile], scope)) for scope in Scope
-    }
+    texts = {scope.value: write_instructions(PROFILES[profile], listed(host, profile, scope)) for scope in Scope}
     scopes_by_text: dict[str, list[str]] = {}
     for scope, text in texts.items():
         scopes_by_text.setdefault(text, []).append(scope)
@@ -131,9 +140,30 @@ def test_the_describe_command_prints_the_description_of_the_snapshot(host: Host,
     assert json.loads(printed.stdout) == describe_server(host, PROFILES["contextive"], Scope.READER)
 
 
-@pytest.mark.parametrize("scope", Scope)
+@pytest.mark.parametrize("scope", BUDGET)
 def test_the_default_tool_list_is_within_its_budget(host: Host, scope: Scope) -> None:
-    assert estimate_json_tokens(tool_list(host, "contextive", scope)) <= BUDGET[scope]
+    tools = tool_list(host, "contextive", scope)
+    assert len(compact_json(tools)) / 4 <= BUDGET[scope]
+    if scope is Scope.READER:
+        assert len(tools) <= 16
+    assert sum(len(compact_json(tool)) for tool in tools if tool["_meta"].get("anthropic/alwaysLoad")) / 4 <= 2_000
+    assert len(write_instructions(PROFILES["contextive"], listed(host, "contextive", scope))) / 4 <= 500
+
+
+##= docs/spec/host.md#tool-calls
+##% A hint MUST name only tools that the caller is offered.
+@pytest.mark.parametrize("scope", Scope)
+@pytest.mark.parametrize("profile", PROFILES)
+def test_what_a_caller_reads_names_only_tools_that_it_is_offered(host: Host, profile: str, scope: Scope) -> None:
+    """Names that are ordinary words, such as `search`, are not looked for."""
+    every = {name for p in PROFILES.values() for name in host.widest_surface(p).tools if "-" in name or "_" in name}
+    surface = host.surface(PROFILES[profile], scope)
+    texts = {"instructions": write_instructions(PROFILES[profile], surface)}
+    texts |= {name: json.dumps([wire_form(tool), tool.invocation_hints]) for name, tool in surface.tools.items()}
+    texts |= {resource.uri: resource.description for resource in surface.resources}
+    texts |= {prompt.name: prompt.description for prompt in surface.prompts.values()}
+    named = {(where, word) for where, text in texts.items() for word in re.findall(r"[\w-]+", text) if word in every}
+    assert {(where, word) for where, word in named if word not in surface.tools} == set()
 
 
 def test_every_snapshot_belongs_to_a_profile() -> None:

@@ -246,7 +246,7 @@ def test_nothing_is_written_through_a_link(tmp_path: Path) -> None:
     assert (outside / "a.md").read_text(encoding="utf-8") == "x"
 
 
-@pytest.mark.parametrize("pattern", ["**/*.md", "../*.md", ".github/**/*.md", "docs/*/x.md", "/tmp/*.md"])
+@pytest.mark.parametrize("pattern", ["../*.md", ".github/**/*.md", "docs/*/x.md", "/tmp/*.md"])
 def test_new_notes_need_a_notes_folder(tmp_path: Path, pattern: str) -> None:
     with pytest.raises(UnsupportedOperation):
         NotesEditor(NotesService(tmp_path, paths=(pattern,))).create_page("Agents")

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contextive.errors import InternalError, Unavailable
+from contextive.errors import Unavailable, UpstreamError
 from contextive.models.answer_citations import keep_known_citations
 from contextive.models.ask import NOTHING_FOUND, AskService
 from contextive.models.catalog import ModelCatalog
@@ -75,11 +75,30 @@ def test_a_citation_of_an_unknown_source_is_removed(service: Service) -> None:
     assert [number for number, _ in answer.sources] == [1, 2]
 
 
-def test_an_answer_without_citations_lists_all_sources(service: Service) -> None:
-    service.text = "I think so."
+##= docs/spec/notes.md#ask
+##% An answer MUST list only the sources that were used, and none if the model says that they do not contain the answer.
+@pytest.mark.parametrize(
+    ("text", "used"),
+    [
+        ("It is the moon that pulls.", ["tides"]),
+        ("I think so.", []),
+        ("See [[salt]].", ["salt"]),
+        ("The sources do not hold the answer.", []),
+        ("The provided sources don't mention this [1][2].", []),
+        ("No relevant information found in the knowledge base.", []),
+        ("Notes do not pull, the moon does [1].", ["tides"]),
+    ],
+)
+def test_only_sources_that_an_answer_used_are_listed(service: Service, text: str, used: list[str]) -> None:
+    service.text = text
     answer = asyncio.run(asking(service, TIDES, SALT).answer("q"))
-    assert len(answer.sources) == 2
-    assert answer.warnings == ("The answer cites no sources; all sources it was given are listed.",)
+    assert [source.slug for _, source in answer.sources] == used
+
+
+def test_sources_found_by_the_words_of_an_answer_have_a_warning(service: Service) -> None:
+    service.text = "It is the moon that pulls."
+    answer = asyncio.run(asking(service, TIDES, SALT).answer("q"))
+    assert answer.warnings == ("The answer cites no sources; those that contain most of its words are listed.",)
 
 
 ##= docs/spec/notes.md#ask
@@ -96,20 +115,20 @@ def test_without_a_provider_nothing_is_retrieved() -> None:
     with pytest.raises(Unavailable) as caught:
         asyncio.run(AskService(ModelRouter(), shelf).answer("q"))
     assert caught.value.message == "AI search is not available"
+    assert "providers in the configuration" in (caught.value.hint or "")
     assert caught.value.http_status == 503
     assert shelf.questions == []
 
 
 ##= docs/spec/notes.md#ask
-##% A model failure MUST be reported as an internal error without any text from the model.
-def test_a_failing_provider_is_a_general_error_with_details_in_the_log(
-    service: Service, caplog: pytest.LogCaptureFixture
-) -> None:
+##% A model failure MUST be reported as `upstream_error`, with what to check and without any text from the model.
+def test_a_failing_provider_is_named_without_its_text(service: Service, caplog: pytest.LogCaptureFixture) -> None:
     service.script = [refusal(401, f"bad key {KEY}")]
-    with caplog.at_level(logging.WARNING), pytest.raises(InternalError) as caught:
+    with caplog.at_level(logging.WARNING), pytest.raises(UpstreamError) as caught:
         asyncio.run(asking(service, TIDES).answer("q"))
-    assert caught.value.message == "Internal server error"
-    assert "401" not in caught.value.full_message()
+    assert caught.value.full_message() == (
+        "The model provider here answered with status 401. Check providers.here.apiKey."
+    )
     assert "status 401" in caplog.text
     assert KEY not in caplog.text
 
@@ -145,8 +164,9 @@ def test_sources_are_cut_to_the_models_window(service: Service) -> None:
 
 def test_a_model_with_too_small_a_window_is_not_available(service: Service) -> None:
     tiny = ModelInfo("small", "here", context_window=1_300)
-    with pytest.raises(Unavailable, match="AI search is not available"):
+    with pytest.raises(Unavailable, match="AI search is not available") as caught:
         asyncio.run(asking(service, TIDES, model=tiny).answer("q"))
+    assert "here/small" in (caught.value.hint or "")
     assert service.seen == []
 
 

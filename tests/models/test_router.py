@@ -183,12 +183,9 @@ def test_an_explicit_name_has_the_backup_of_a_route_to_it() -> None:
 def test_without_a_provider_the_error_says_what_to_do() -> None:
     with pytest.raises(NoModel) as caught:
         ModelRouter().pick(ModelRequest("q"))
-    assert caught.value.as_dict() == {
-        "code": "no_model",
-        "message": "No model provider is configured.",
-        "hint": "Add one under providers in the configuration. Providers in the configuration file of a project need "
-        "contextive-mcp trust.",
-    }
+    error = caught.value.as_dict()
+    assert (error["code"], error["message"]) == ("no_model", "No model provider is configured.")
+    assert "contextive-mcp trust" in error["hint"]
 
 
 ##= docs/spec/models-and-recipes.md#model-router

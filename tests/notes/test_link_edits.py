@@ -78,3 +78,14 @@ def test_a_title_that_is_not_allowed_in_a_link_is_replaced_by_the_slug() -> None
 
 def test_only_the_first_heading_is_renamed() -> None:
     assert rename_heading("# Old #\r\n\n# Old\n", "New \\1") == "# New \\1 #\r\n\n# Old\n"
+
+
+def test_markdown_links_get_the_new_file_name_and_become_plain_text_when_it_is_deleted() -> None:
+    content = "See [the page](old-name.md#part) and [again](<old-name.md>)."
+    catalog = catalog_with(content)
+    target = catalog.notes[0]
+    path = target.path.rpartition("/")[0] + "/source.md"
+    new_file = NEW_NAMES.path.rpartition("/")[2].replace(" ", "%20")
+    renamed = rename_links(content, catalog, target, NEW_NAMES, path)
+    assert renamed == f"See [the page]({new_file}#part) and [again](<{new_file}>)."
+    assert unlink(content, catalog, target, path) == "See the page and again."

@@ -26,6 +26,10 @@ class DuvetHost:
         self.project = configured(root)
         self.project.write("tests/coffee.rs", cite(BREWING, BREW) + "fn brews() {}\n")
         self.project.write("src/warm.rs", "fn before() {}\n\n" + cite(BREWING, WARM, "type=todo") + "fn after() {}\n")
+        self.open(root)
+
+    def open(self, root: Path) -> None:
+        """Start a host in a directory."""
         self.host = Host(load_config(ConfigRequest(project=root, builtin_packs=frozenset(BUILTIN))), mode="in-process")
         self.surface = self.host.surface(PROFILE, self.host.owner.scope)
         self._context = self.host.context(self.host.owner, door="test", profile=PROFILE, request_id="r")
@@ -60,6 +64,14 @@ class DuvetHost:
             cursor = page.next_cursor
             if cursor is None:
                 return uris
+
+    def all_uris(self) -> list[str]:
+        """The URIs of all resources, found by listing below each listed one."""
+        found = self.listed()
+        for uri in found:  # grows while it is read
+            if uri not in ("duvet:///specifications", "duvet:///requirements", "duvet:///citations"):
+                found += self.listed(uri)
+        return found
 
     def identifier(self, text: str) -> str:
         return next(str(r["identifier"]) for r in self.read("/requirements") if r["text"] == text)

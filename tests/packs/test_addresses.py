@@ -162,7 +162,7 @@ def test_a_missing_resource_is_not_found_and_reveals_nothing(uri: str, duvet_hos
 
 
 def test_every_listed_resource_is_readable_and_listed_once(duvet_host: DuvetHost) -> None:
-    uris = duvet_host.listed()
+    uris = duvet_host.all_uris()
     assert len(uris) == len(set(uris)) > 20
     for uri in uris:
         duvet_host.read(uri)

@@ -78,20 +78,19 @@ def test_the_manifest_lists_the_five_tools_with_descriptions_and_schemas(web: Ht
 ##= docs/spec/notes.md#list-pages
 ##% Pages MUST be listed by creation time, newest first.
 ##= docs/spec/notes.md#calls
-##% The output of a tool MUST be returned in the field `result` of a JSON object.
+##% The output of a tool MUST be returned in the field `result` of a JSON object, that of `list_pages` and `search` as an
+##% array.
 def test_pages_are_listed_newest_first_with_slug_and_title(web: HttpClient) -> None:
     for body in ({"tool": "list_pages"}, {"tool": "list_pages", "input": {}}):
         answer = web.post("/api/mcp", body)
         assert (answer.status, answer.json) == (
             200,
             {
-                "result": {
-                    "pages": [
-                        {"slug": "faq", "title": "FAQ"},
-                        {"slug": "installation", "title": "Installation"},
-                        {"slug": "getting-started", "title": "Getting Started"},
-                    ]
-                }
+                "result": [
+                    {"slug": "faq", "title": "FAQ"},
+                    {"slug": "installation", "title": "Installation"},
+                    {"slug": "getting-started", "title": "Getting Started"},
+                ]
             },
         )
 
@@ -100,8 +99,8 @@ def test_pages_are_listed_newest_first_with_slug_and_title(web: HttpClient) -> N
 ##% Without notes, `list_pages` MUST return an empty array.
 def test_a_project_without_notes_lists_an_empty_array(tmp_path: Path) -> None:
     with serving_http(cwd=tmp_path) as running:
-        assert call(running.web, "list_pages").json == {"result": {"pages": []}}
-        assert call(running.web, "search", query="x").json == {"result": {"results": []}}
+        assert call(running.web, "list_pages").json == {"result": []}
+        assert call(running.web, "search", query="x").json == {"result": []}
 
 
 # -- requirement 3: get_page -------------------------------------------------------------------------------------------
@@ -155,23 +154,17 @@ def test_a_page_that_does_not_exist_is_a_404_that_names_it(web: HttpClient, tool
 ##% `results`.
 def test_search_covers_titles_and_contents_and_returns_excerpts(web: HttpClient) -> None:
     assert call(web, "search", query="SKY blue").json == {
-        "result": {
-            "results": [
-                {"slug": "faq", "title": "FAQ", "excerpt": "Why is the sky blue? Because of scattering.\n"},
-            ]
-        }
+        "result": [{"slug": "faq", "title": "FAQ", "excerpt": "Why is the sky blue? Because of scattering.\n"}]
     }
-    assert [hit["slug"] for hit in call(web, "search", query="install").json["result"]["results"]] == [
+    assert [hit["slug"] for hit in call(web, "search", query="install").json["result"]] == [
         "installation",
         "getting-started",
     ]
 
 
-##= docs/spec/notes.md#search
-##% A search without matches MUST return an empty array.
 def test_a_search_without_matches_returns_an_empty_array(web: HttpClient) -> None:
     for query in ("zebra", "   ", "%_*", '"; DROP TABLE', "(a+)+$"):
-        assert call(web, "search", query=query).json == {"result": {"results": []}}
+        assert call(web, "search", query=query).json == {"result": []}
 
 
 ##= docs/spec/notes.md#search
@@ -180,14 +173,14 @@ def test_a_search_returns_at_most_twenty_results(tmp_path: Path) -> None:
     for number in range(25):
         write(tmp_path, f"notes/n{number}.md", "needle")
     with serving_http(cwd=tmp_path) as running:
-        assert len(call(running.web, "search", query="needle").json["result"]["results"]) == 20
+        assert len(call(running.web, "search", query="needle").json["result"]) == 20
 
 
 # -- requirement 5: ask ------------------------------------------------------------------------------------------------
 
 
 ##= docs/spec/notes.md#ask
-##% Without a model, `ask` MUST be refused with `AI search is not available`.
+##% Without a model, `ask` MUST be refused with `AI search is not available` and a hint that says what to configure.
 ##= docs/spec/notes.md#data-sent-to-models
 ##% The model of the connected client MUST NOT write answers unless `notes.askClientModel` is true.
 ##= docs/spec/notes.md#failures
@@ -203,7 +196,9 @@ from contextive.config import ConfigRequest, load_config
 from contextive.errors import UpstreamError
 from contextive.ingest.notes_service import NotesService
 from contextive.models.ask import NOTHING_FOUND, Answer
-from contextive.packs.notes.search_and_ask import Answerer, NotesRetriever
+from contextive.packs.notes.note_index import NoteIndex
+from contextive.packs.notes.retrieval import IndexRetriever
+from contextive.packs.notes.search_and_ask import Answerer
 from contextive.server.host import Host
 from contextive.server.serve import serve
 
@@ -212,7 +207,8 @@ class Fixed:
         return True
 
     async def answer(self, question, *, sampler=None):
-        sources = await NotesRetriever(host.services.get(NotesService)).retrieve(question, 5)
+        notes = NoteIndex(host.index, host.services.get(NotesService))
+        sources = await IndexRetriever(notes).retrieve(question, 5)
         if not sources:
             return Answer(NOTHING_FOUND)
         if "broken" in question:
@@ -413,7 +409,7 @@ def test_refused_requests_get_errors_in_the_nexus_format(
 
 
 ##= docs/spec/notes.md#writing-rules
-##% The tools `create_page`, `update_page`, `rename_page` and `delete_page` MUST require the maintainer scope.
+##% The tools `create_page`, `update_page`, `rename_page` and `delete_page` MUST NOT be callable by a reader.
 @pytest.mark.parametrize("tool", ["create_page", "update_page", "rename_page", "delete_page"])
 def test_a_reader_has_no_write_tools(writable: WebServer, tool: str) -> None:
     answer = call(writable.web.as_bearer(READER), tool, slug="x", title="x", version="x")
@@ -421,8 +417,8 @@ def test_a_reader_has_no_write_tools(writable: WebServer, tool: str) -> None:
 
 
 ##= docs/spec/notes.md#get-page
-##% A maintainer MUST also get the `version` of a page, and a reader gets only the other five fields unless links are
-##% left out.
+##% A caller who may write MUST also get the `version` of a page, and a reader gets only the other five fields unless
+##% something is left out.
 def test_a_reader_gets_exactly_the_specified_fields(writable: WebServer) -> None:
     call(writable.web.as_bearer(ADMIN), "create_page", title="For Readers")
     page = call(writable.web.as_bearer(READER), "get_page", slug="for-readers").json["result"]
@@ -430,8 +426,9 @@ def test_a_reader_gets_exactly_the_specified_fields(writable: WebServer) -> None
 
 
 ##= docs/spec/notes.md#get-page
-##% If a page has more than 10,000 outlinks or backlinks, the first 10,000 MUST be returned, and `omitted` says how
-##% many are left out.
+##% Links beyond the budget, or beyond 10,000 in the full form, MUST be left out, and `omitted` says how many.
+##= docs/spec/notes.md#calls
+##% An answer at `/api/mcp` MUST be complete unless the call asks for the concise form.
 def test_a_page_with_too_many_links_reports_how_many_are_omitted(
     writable: WebServer,
 ) -> None:
@@ -442,3 +439,6 @@ def test_a_page_with_too_many_links_reports_how_many_are_omitted(
         page = call(web, tool, slug="hub").json["result"]
         assert page["omitted"] == {"outlinks": 3}
         assert (len(page["outlinks"]), page["outlinks"][-1]) == (10_000, "far-9999")
+        short = call(web, tool, slug="hub", detail="concise").json["result"]
+        assert short["omitted"] == {"outlinks": 10_003 - len(short["outlinks"])}
+        assert short["outlinks"] == page["outlinks"][: len(short["outlinks"])]

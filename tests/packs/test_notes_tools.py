@@ -11,12 +11,13 @@ from typing import Any
 
 import pytest
 
-from contextive.errors import InvalidCursor
+from contextive.errors import InvalidCursor, InvalidRequest
 from contextive.ingest.notes_privacy import may_send_to_model
 from contextive.ingest.notes_service import NotesService
 from contextive.packs.notes import tools
-from contextive.packs.notes.schemas import PagesInput
+from contextive.packs.notes.schemas import ConnectionsInput, PageInput, PagesInput
 from contextive.registry import OWNER_AS_READER, Context, Services
+from contextive.registry.budget import estimated_tokens
 from tests.ingest.test_notes_service import write
 from tests.plugins.packages import write_config
 from tests.processes import clean_environment
@@ -137,7 +138,8 @@ def test_the_command_line_calls_the_same_tools(folder: Path) -> None:
 
 
 ##= docs/spec/notes.md#list-pages
-##% More than 10,000 pages MUST be returned in parts, with a cursor for the next part.
+##% Pages beyond the budget, or beyond 10,000 in the full form, MUST be returned in parts, with a cursor for the next
+##% part.
 def test_a_long_list_is_paged(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tools, "_MAX_PAGES", 2)
     write(folder, "notes/third.md", "x")
@@ -148,6 +150,55 @@ def test_a_long_list_is_paged(folder: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert second.next_cursor is None
     with pytest.raises(InvalidCursor):
         tools.list_pages(PagesInput(cursor="made up"), ctx)
+
+
+def test_a_page_of_the_list_has_as_many_pages_as_fit(folder: Path) -> None:
+    for number in range(200):
+        write(
+            folder, f"notes/a-page-with-a-rather-long-name-{number}.md", f"# A page with a rather long title {number}"
+        )
+    ctx = Context(OWNER_AS_READER, Services(NotesService(folder)), "1", "test")
+    first = tools.list_pages(PagesInput(), ctx)
+    assert estimated_tokens(first.model_dump(exclude_none=True)) <= 2_500
+    second = tools.list_pages(PagesInput(cursor=first.next_cursor), ctx)
+    full = tools.list_pages(PagesInput(detail="full"), ctx)
+    assert first.pages + second.pages == full.pages[: len(first.pages) + len(second.pages)]
+    assert (first.total, full.total, full.next_cursor) == (len(full.pages), None, None)
+
+
+##= docs/spec/notes.md#get-page
+##% A page of more than 4,000 tokens MUST be returned in parts, with the `next_offset` of the next part.
+def test_a_long_page_comes_in_parts(folder: Path) -> None:
+    text = "".join(f"Sentence {number} of a long page.\n" for number in range(1_000))
+    write(folder, "notes/long.md", text)
+    ctx = Context(OWNER_AS_READER, Services(NotesService(folder)), "1", "test")
+    parts, offset = [], 0
+    while True:
+        page = tools.get_page(PageInput(slug="long", offset=offset), ctx)
+        assert estimated_tokens(page.model_dump(exclude_none=True)) <= 4_000
+        parts.append(page.content)
+        if page.next_offset is None:
+            break
+        offset = page.next_offset
+    assert len(parts) > 1
+    assert "".join(parts) == text == tools.get_page(PageInput(slug="long", detail="full"), ctx).content
+    with pytest.raises(InvalidRequest):
+        tools.get_page(PageInput(slug="long", offset=len(text) + 1), ctx)
+
+
+def test_the_graph_around_a_busy_page_has_its_best_connected_neighbours(folder: Path) -> None:
+    slugs = [f"a-neighbour-with-a-rather-long-name-{number}" for number in range(120)]
+    write(folder, "notes/hub.md", "".join(f"[[{slug}]]\n" for slug in slugs))
+    for slug in slugs:
+        write(folder, f"notes/{slug}.md", f"[[{slugs[7]}]]")
+    ctx = Context(OWNER_AS_READER, Services(NotesService(folder)), "1", "test")
+    answer = tools.get_connections(ConnectionsInput(slug="hub"), ctx)
+    assert estimated_tokens(answer.model_dump(exclude_none=True)) <= 2_500
+    graph = answer.localGraph
+    assert [node["id"] for node in graph["nodes"][:2]] == ["hub", slugs[7]]
+    shown = {node["id"] for node in graph["nodes"]}
+    assert {end for edge in graph["edges"] for end in edge.values()} <= shown
+    assert len(graph["nodes"]) + graph["omitted"] == 121
 
 
 ##= docs/spec/notes.md#data-sent-to-models
@@ -162,3 +213,48 @@ def test_ignored_files_and_files_named_like_secrets_are_not_sent(tmp_path: Path)
         name: may_send_to_model(root, f"notes/{name}") for name in ("a.md", "b.md", "bb.md", "c.md", "d.md", "id_rsa")
     }
     assert answers == {"a.md": True, "b.md": False, "bb.md": True, "c.md": False, "d.md": True, "id_rsa": False}
+
+
+##= docs/spec/notes.md#list-pages
+##% With `tag` or `folder`, only the pages with this tag, or below this folder, MUST be listed.
+##= docs/spec/notes.md#get-page
+##% Except in the profile `nexus`, a page MUST have its path, tags, aliases and dates.
+def test_pages_have_path_tags_and_dates_and_are_filtered_by_them(tmp_path: Path) -> None:
+    write(tmp_path, "notes/a.md", "---\naliases: [Alpha]\ncreated_at: 2026-03-01\n---\n#history/computing\n")
+    write(tmp_path, "notes/deep/b.md", "---\ntags: [pump]\n---\nB\n")
+    ctx = Context(OWNER_AS_READER, Services(NotesService(tmp_path)), "request", "test")
+    page = tools.get_page(PageInput(slug="a"), ctx)
+    assert (page.path, page.tags, page.aliases) == ("notes/a.md", ["history/computing"], ["Alpha"])
+    assert page.created_at == "2026-03-01"
+    assert page.updated_at is not None
+
+    def slugs(**filters: Any) -> list[str]:
+        return [entry["slug"] for entry in tools.list_pages(PagesInput(**filters), ctx).pages]
+
+    assert slugs(tag="#History") == ["a"]
+    assert slugs(tag="hist") == []
+    assert slugs(folder="notes/deep/") == ["b"]
+    nexus = Context(OWNER_AS_READER, ctx.services, "request", "test", profile="nexus")
+    assert tools.list_pages(PagesInput(tag="pump"), nexus).pages == [{"slug": "b", "title": "b"}]
+
+
+##= docs/spec/notes.md#search
+##% Pages found by words MUST come before pages that an index with embeddings finds by meaning alone.
+##= docs/spec/notes.md#search
+##% If no page is relevant, a search MUST return an empty array and name the best weak match in `nearest`.
+def test_a_search_finds_pages_by_words_and_says_when_there_is_none(folder: Path) -> None:
+    with StdioClient("serve", "--stdio", "--profile", "nexus", cwd=folder) as pipe:
+        pipe.initialize()
+        found = call(pipe, "search", query="tokens expire")["structuredContent"]["results"]
+        nothing = call(pipe, "search", query="zxqv wvutq")["structuredContent"]
+    assert found[0]["slug"] == "tokens"
+    assert nothing["results"] == []
+
+
+##= docs/spec/notes.md#search
+##% An empty answer MUST say what else to try, and name only tools that the caller has.
+def test_an_empty_answer_names_no_tool_that_the_caller_lacks(folder: Path) -> None:
+    with StdioClient("serve", "--stdio", "--profile", "nexus", cwd=folder) as pipe:
+        pipe.initialize()
+        answer = call(pipe, "search", query="zxqv wvutq")
+    assert "km-search" not in str(answer)

@@ -78,7 +78,9 @@ MENDED = {
     "only a quote": (f"//# {BREW}", f"//= {BREWING}\n//# {BREW}"),
     "no target": (f"//= type=test\n//# {BREW}", f"//= {BREWING}\n//= type=test\n//# {BREW}"),
     "misspelled type": (f"//= {BREWING}\n//= type=tset\n//# {BREW}", f"//= {BREWING}\n//= type=test\n//# {BREW}"),
-    "no such type": (f"//= {BREWING}\n//= type=wish\n//# {BREW}", f"//= {BREWING}\n//# {BREW}"),
+    "misspelled field": (f"//= {BREWING}\n//= tpye=test\n//# {BREW}", f"//= {BREWING}\n//= type=test\n//# {BREW}"),
+    # Without this line it would be an implementation, and nobody said so.
+    "no such type": (f"//= {BREWING}\n//= type=wish\n//# {BREW}", None),
     "no such field": (f"//= {BREWING}\n//= colour=red\n//# {BREW}", f"//= {BREWING}\n//# {BREW}"),
     "unknown text": ("//= type=test\n//# Nothing like it.", None),
 }

@@ -13,6 +13,7 @@ from contextive.config import ConfigRequest, load_config
 from contextive.ingest.notes_service import NotesService
 from contextive.ingest.settings import IngestRequest
 from contextive.packs import BUILTIN
+from contextive.packs.notes.note_index import NoteIndex
 from contextive.packs.notes.retrieval import IndexRetriever
 from contextive.search.index import Index
 from contextive.server.host import Host
@@ -131,7 +132,7 @@ def test_a_note_saved_before_the_question_is_a_source(ask: Any, project: Path, s
 
 
 ##= docs/spec/notes.md#ask
-##% A model failure MUST be reported as an internal error without any text from the model.
+##% A model failure MUST be reported as `upstream_error`, with what to check and without any text from the model.
 def test_a_provider_that_fails_is_a_500_without_details(ask: Any, service: Service) -> None:
     service.script = [refusal(401, f"bad key {KEY}")]
     answer = ask("When do tokens expire?")
@@ -139,11 +140,11 @@ def test_a_provider_that_fails_is_a_500_without_details(ask: Any, service: Servi
 
 
 ##= docs/spec/notes.md#ask
-##% Until an index exists, sources MUST be found by the keywords of the question.
-def test_without_an_index_notes_are_found_by_keywords(tmp_path: Path) -> None:
+##% Until an index exists, sources MUST be found by the words of the question.
+def test_without_an_index_notes_are_found_by_words(tmp_path: Path) -> None:
     write(tmp_path, "notes/tides.md", FILES["notes/tides.md"])
     host = open_host(tmp_path)
-    retriever = IndexRetriever(lambda: host.services.get(Index), host.services.get(NotesService))
+    retriever = IndexRetriever(NoteIndex(lambda: host.services.get(Index), host.services.get(NotesService)))
     assert [source.slug for source in retriever._retrieve("Who pulls the moon?", 5)] == ["tides"]
     assert not (tmp_path / ".contextive").exists(), "a question does not create an index"
     host.close()

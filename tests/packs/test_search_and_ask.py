@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from contextive.config import ConfigRequest, TrustStore, load_config
-from contextive.errors import InternalError, Unavailable
+from contextive.errors import Unavailable, UpstreamError
 from contextive.packs import BUILTIN
 from contextive.registry import OWNER_AS_READER
 from contextive.server.host import Host
@@ -81,18 +81,25 @@ def test_ask_uses_its_route(tmp_path: Path, service: Service) -> None:
 
 
 ##= docs/spec/notes.md#ask
-##% Without a model, `ask` MUST be refused with `AI search is not available`.
+##% Without a model, `ask` MUST be refused with `AI search is not available` and a hint that says what to configure.
 def test_without_a_provider_ask_fails_with_the_specified_message(tmp_path: Path) -> None:
     with pytest.raises(Unavailable) as caught:
         asked(tmp_path, "Why does the moon pull?")
     assert caught.value.message == "AI search is not available"
+    assert "Add one with a model under providers" in (caught.value.hint or "")
 
 
-def test_a_provider_that_fails_is_an_internal_error(tmp_path: Path, service: Service) -> None:
+def test_a_provider_that_cannot_be_used_is_named_in_the_hint(tmp_path: Path) -> None:
+    with pytest.raises(Unavailable) as caught:
+        asked(tmp_path, "Why does the moon pull?", providers={"openai": {"defaultModel": "small"}})
+    assert (caught.value.hint or "").startswith("Provider openai: it needs apiKey.")
+
+
+def test_a_provider_that_fails_is_an_upstream_error(tmp_path: Path, service: Service) -> None:
     service.script = [refusal(401, f"bad key {KEY}")]
-    with pytest.raises(InternalError) as caught:
+    with pytest.raises(UpstreamError) as caught:
         asked(tmp_path, "Why does the moon pull?", providers={"here": provider(service)})
-    assert caught.value.message == "Internal server error"
+    assert caught.value.hint == "Check providers.here.apiKey."
 
 
 ##= docs/spec/models-and-recipes.md#model-router

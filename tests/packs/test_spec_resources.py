@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -29,17 +30,21 @@ def duvet_host(tmp_path: Path) -> DuvetHost:
 def test_every_resource_has_a_duvet_uri_and_is_readable_by_path(duvet_host: DuvetHost) -> None:
     assert duvet_host.surface.resources
     assert all(resource.uri.startswith("duvet:///") for resource in duvet_host.surface.resources)
-    for uri in duvet_host.listed():
+    for uri in duvet_host.all_uris():
         assert uri.startswith("duvet:///")
         assert duvet_host.read(uri.removeprefix("duvet://")) == duvet_host.read(uri)
 
 
 ##= docs/spec/trace.md#uris
-##% The list of resources MUST contain each specification, each section, each requirement and each valid citation.
-def test_the_list_contains_specifications_sections_requirements_and_citations(duvet_host: DuvetHost) -> None:
+##% The list of resources MUST contain each specification. Sections, requirements and citations MUST be in the list below
+##% the path of their parent.
+def test_the_lists_contain_specifications_sections_requirements_and_citations(duvet_host: DuvetHost) -> None:
     duvet_host.project.write("src/bare.rs", cite(BREWING))
-    found = set(duvet_host.listed())
-    assert {f"duvet:///specifications/specs-{name}" for name in ("coffee", "tea")} <= found
+    specifications = {f"duvet:///specifications/specs-{name}" for name in ("coffee", "tea")}
+    collections = {"duvet:///specifications", "duvet:///requirements", "duvet:///citations"}
+    assert set(duvet_host.listed()) == collections | specifications
+    found = {*duvet_host.all_uris(), *duvet_host.listed("/citations")}
+    assert specifications <= found
     sections = {"coffee": ("coffee", "brewing", "serving"), "tea": ("tea", "steeping")}
     for name, ids in sections.items():
         assert {f"duvet:///specifications/specs-{name}/sections/{section}" for section in ids} <= found
@@ -225,26 +230,81 @@ def test_each_level_can_be_listed_by_its_path(duvet_host: DuvetHost) -> None:
 ##= docs/spec/trace.md#instructions
 ##% The instructions of the profile `duvet` MUST say what it is for, name each tool and each resource, and explain how
 ##% to access them.
-def test_the_instructions_list_the_resources_and_their_uris(duvet_host: DuvetHost) -> None:
-    text = write_instructions(PROFILE, duvet_host.surface)
-    assert text.startswith(PROFILE.purpose)
+def test_the_instructions_name_the_tools_and_the_resources(duvet_host: DuvetHost) -> None:
+    text = duvet_host.host.mcp_handlers("duvet").instructions(duvet_host.host.owner)
     assert len(duvet_host.surface.tools) >= 10
     for tool in duvet_host.surface.tools:
         assert f"- {tool}: " in text
     for resource in duvet_host.surface.resources:
-        assert f"- {resource.uri}: " in text
-    for way in ("tools/call", "resources/list", "resources/read"):
+        assert f"- {resource.uri.removeprefix('duvet://')}\n" in text
+    for way in ("tools/call", "resources/list", "resources/read", "duvet://"):
         assert way in text
+
+
+##= docs/spec/trace.md#instructions
+##% The instructions of the profile `duvet` MUST be the system prompt of the Duvet MCP specification, followed by at most
+##% 500 tokens with the names of tools, resources and prompts.
+def test_the_instructions_begin_with_the_system_prompt(duvet_host: DuvetHost) -> None:
+    text = duvet_host.host.mcp_handlers("duvet").instructions(duvet_host.host.owner)
+    assert text.startswith("You are interacting with the Duvet MCP server, which provides access to ")
+    prompt, _, own = text.partition("\n\n### Names\n")
+    assert [line for line in prompt.split("\n") if line.startswith("#")] == [
+        "### Available Resources",
+        "### Available Tools",
+        "### How to Interact",
+        "### Example Usage",
+    ]
+    assert '`{"name": "get_prioritized_requirements", "arguments": {}}`' in prompt
+    assert "resources/get" not in prompt
+    assert len(own) / 4 < 500
+
+
+def test_without_one_of_its_tools_the_instructions_do_not_promise_it(duvet_host: DuvetHost) -> None:
+    limited = duvet_host.surface.limited_to(frozenset({"resolve_spec_id"}))
+    assert duvet_host.host.guide_for(PROFILE, limited) == ""
+    text = write_instructions(PROFILE, limited)
+    assert "resolve_spec_id" in text
+    assert "get_prioritized_requirements" not in text
+
+
+##= docs/spec/trace.md#uris
+##% A list of resources below a path MUST have the fields of each resource in its entry.
+def test_a_list_below_a_path_has_the_fields_of_each_resource(duvet_host: DuvetHost) -> None:
+    with StdioClient("serve", "--stdio", "--profile", "duvet", cwd=duvet_host.project.root) as pipe:
+        pipe.initialize()
+
+        def listed(path: str) -> list[dict[str, Any]]:
+            return list(pipe.result("resources/list", {"uri": path})["resources"])
+
+        coffee, tea = listed("/specifications")
+        assert coffee.items() >= duvet_host.read("/specifications")[0].items()
+        assert (tea["id"], tea["uri"]) == ("specs-tea", "duvet:///specifications/specs-tea")
+        sections = listed("/specifications/specs-coffee/sections")
+        assert [(entry["id"], entry["title"]) for entry in sections][1:2] == [("brewing", "Brewing")]
+        first, _ = listed(f"{SECTION}/requirements")
+        assert (first["identifier"], first["text"]) == (duvet_host.identifier(BREW), BREW)
+        assert duvet_host.path(BREW) in {entry["full_path"] for entry in listed("/requirements")}
+        assert {entry["id"] for entry in listed("/citations")} >= {"src/coffee.rs:1", "src/warm.rs:3"}
+        assert "id" not in pipe.result("resources/list")["resources"][0]
 
 
 ##= docs/spec/trace.md#freshness
 ##% A client that has subscribed to a requirement MUST be notified when its status changes.
-def test_a_subscriber_is_notified_of_the_new_status_of_a_requirement(duvet_host: DuvetHost) -> None:
+##= docs/spec/spexus.md#capabilities
+##% When files change the list of resources, a client that has asked for it MUST be notified.
+def test_a_client_is_notified_of_a_new_status_and_of_a_new_section(duvet_host: DuvetHost) -> None:
     uri = f"duvet://{duvet_host.path(WARM)}"
     with StdioClient("serve", "--stdio", "--profile", "duvet", cwd=duvet_host.project.root) as pipe:
         pipe.initialize()
+        assert (
+            pipe.error("resources/subscribe", {"uri": "/specifications/nope"})["data"]["code"] == "resource_not_found"
+        )
         assert pipe.result("resources/subscribe", {"uri": uri}) == {}
+        pipe.result("resources/list")
         duvet_host.project.write("src/warm.rs", cite(BREWING, WARM))
         started = time.monotonic()
         assert pipe.notification("notifications/resources/updated")["params"]["uri"] == uri
         assert time.monotonic() - started < 10
+        assert not any("list_changed" in message["method"] for message in pipe.notifications)
+        duvet_host.project.write("specs/tea.md", f"# Tea\n\n## Steeping\n\n{BOIL}\n\n## Pouring\n\nTea MUST flow.\n")
+        pipe.notification("notifications/resources/list_changed")

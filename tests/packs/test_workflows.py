@@ -344,7 +344,7 @@ def test_a_workflow_can_wait_expect_assert_capture_and_name_its_outputs(project:
     }
     host = loaded_host(project, {"workflows": {"look": flow}})
     data = call(host, "workflow.look", word="so").data
-    assert data["outputs"] == {"health": "healthy", "first": "introspect", "said": "it is so"}
+    assert data["outputs"] == {"health": "healthy", "first": "orient", "said": "it is so"}
     flow["steps"][1]["expect"] = {"name": "another"}  # type: ignore[index]
     with pytest.raises(AssertFailed, match="expects name to be 'another'"):
         call(loaded_host(project, {"workflows": {"look": flow}}), "workflow.look", word="so")

@@ -78,6 +78,7 @@ def dispatcher() -> Dispatcher:
 class Talkative:
     """A client with all capabilities."""
 
+    name = "talkative"
     answers: dict[str, Any] = {}  # noqa: RUF012 - a constant of this sample
     state = None
 

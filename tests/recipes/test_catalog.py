@@ -10,9 +10,9 @@ import pytest
 
 from contextive.errors import RecipeNotFound, SchemaInvalid
 from contextive.packs import BUILTIN, load_builtin
-from contextive.recipes.audit import RecipeAudit
 from contextive.recipes.catalog import RecipeCatalog
 from contextive.recipes.recipe import ModelCall
+from contextive.workspace.audit_log import AuditLog
 
 GOOD = "version: 1\nsummary: Mine.\nsteps: [{id: a, tool: t}]\n"
 SEED_CATALOGUE = frozenset(
@@ -123,9 +123,9 @@ def test_links_out_of_the_project_and_special_files_are_not_read(tmp_path: Path)
 
 
 ##= docs/spec/models-and-recipes.md#step-execution
-##% Each run MUST add one line to the recipe audit log.
+##% Each run except a dry run MUST add one line to the recipe audit log.
 def test_the_audit_log_has_one_line_of_json_per_run(tmp_path: Path) -> None:
-    audit = RecipeAudit(tmp_path / "state")
+    audit = AuditLog(tmp_path / "state", "recipes")
     audit.append({"recipe": "a", "outputs": {"x": "ü\n"}})
     audit.append({"recipe": "b", "outputs": {"x": "y" * 100_000}, "captures": {}})
     path = tmp_path / "state" / "audit" / "recipes.log"
@@ -138,6 +138,6 @@ def test_the_audit_log_has_one_line_of_json_per_run(tmp_path: Path) -> None:
 
 def test_an_unwritable_audit_log_does_not_stop_a_run(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     (tmp_path / "state").write_text("a file", encoding="utf-8")
-    RecipeAudit(tmp_path / "state").append({"recipe": "a"})
+    AuditLog(tmp_path / "state", "recipes").append({"recipe": "a"})
     assert "cannot be written" in caplog.text
     assert str(tmp_path) not in caplog.text

@@ -14,6 +14,7 @@ from contextive.config import ConfigRequest, load_config
 from contextive.errors import AssertFailed, Forbidden, NotFound, RecipeNotFound
 from contextive.packs import BUILTIN
 from contextive.registry import OWNER_AS_MAINTAINER, OWNER_AS_READER, Caller
+from contextive.registry.budget import estimated_tokens
 from contextive.server.host import Host
 from tests.ingest.test_notes_service import write
 from tests.raw_clients import HttpClient, StdioClient, serving_http
@@ -50,6 +51,20 @@ def call(host: Host, tool: str, caller: Caller = OWNER_AS_MAINTAINER, **argument
     return asyncio.run(host.dispatcher.call(surface, tool, arguments, ctx)).data
 
 
+##= docs/spec/models-and-recipes.md#km-recipe-run
+##% The concise result of a run MUST fit into 1,500 tokens and say what is left out.
+def test_a_long_result_is_shortened_and_complete_on_request(host: Host) -> None:
+    for number in range(60):
+        write(host.loaded.project, f"src/empty_module_with_a_long_name_{number}.py", "\n")
+    short = run(host, "stale-audit")
+    full = call(host, "km-recipe-run", recipe="stale-audit", detail="full")
+    assert estimated_tokens(short) <= 1_500
+    assert len(full["outputs"]["missing_artifacts"]) >= 60
+    left_out = short["omitted"]["missing_artifacts"]
+    assert len(short["outputs"]["missing_artifacts"]) + left_out == len(full["outputs"]["missing_artifacts"])
+    assert [step["status"] for step in short["steps"]] == ["success", "success"]
+
+
 def test_release_prep_indexes_checks_and_backs_up(host: Host) -> None:
     outputs = run(host, "release-prep", smoke_query="pump station")["outputs"]
     assert outputs["run_id"]
@@ -82,15 +97,24 @@ def test_the_other_recipes_run_on_an_existing_index(host: Host) -> None:
     assert written["path"] in {result["chunk"]["artifact_path"] for result in written["results"]}
 
 
+def test_checks_before_a_release_and_after_a_restore_pass_on_a_project_without_a_readme(host: Host) -> None:
+    (host.loaded.project / "README.md").unlink()
+    prepared = run(host, "release-prep")
+    assert prepared["success"] is True
+    assert prepared["outputs"]["first_hit"]
+    assert run(host, "post-restore-verify")["outputs"]["first_hit"]
+
+
 def test_a_project_that_was_never_indexed_is_not_healthy(host: Host) -> None:
     with pytest.raises(AssertFailed):
         run(host, "daily-health")
 
 
 ##= docs/spec/models-and-recipes.md#step-execution
-##% Each run MUST add one line to the recipe audit log.
+##% Each run except a dry run MUST add one line to the recipe audit log.
 def test_each_run_writes_one_audit_line(host: Host) -> None:
     run(host, "spec-audit")
+    call(host, "km-recipe-run", recipe="spec-audit", dry_run=True)
     with pytest.raises(RecipeNotFound):
         run(host, "nope")
     with pytest.raises(AssertFailed):

@@ -61,16 +61,25 @@ def listing_pack(sizes: list[int | None]) -> Pack:
     return pack
 
 
+##= docs/spec/host.md#lists-and-pagination
+##= type=test
+##% A page of the list of resources MUST have at most 50 entries.
+def test_a_page_of_resources_has_at_most_50_entries() -> None:
+    registry = Registry([listing_pack([120])])
+    surface = registry.surface(["listing"], Scope.READER)
+    page = asyncio.run(Dispatcher(registry).list_resources(surface, None, context()))
+    assert len(page.items) == 50
+    assert page.next_cursor is not None
+
+
 @property_test
 @given(st.lists(st.none() | st.integers(0, 12), max_size=6), st.integers(1, 15))
 def test_the_pages_of_resources_are_the_whole_list_for_any_page_size(sizes: list[int | None], page_size: int) -> None:
     registry = Registry([listing_pack(sizes)])
     surface = registry.surface(["listing"], Scope.READER)
-    expected = [
-        uri
-        for index, size in enumerate(sizes)
-        for uri in ([f"l:///{index}"] if size is None else [f"l:///{index}/{n}" for n in range(size)])
-    ]
+    fixed = [f"l:///{index}" for index, size in enumerate(sizes) if size is None]
+    members = [f"l:///{index}/{n}" for index, size in enumerate(sizes) if size is not None for n in range(size)]
+    expected = fixed + members
 
     async def walk() -> tuple[list[str], list[int]]:
         dispatcher = Dispatcher(registry, limits=Limits(page_size=page_size))

@@ -10,7 +10,8 @@ from pathlib import Path
 from contextive.knowledge.artifact import LastCommit
 from contextive.knowledge.artifact_layers import artifact_layer, project_layer
 from contextive.knowledge.artifact_parser import ParseContext, parse_artifact
-from contextive.knowledge.subsystems import parse_catalog, source_prefixes
+from contextive.knowledge.packages import find_packages
+from contextive.knowledge.subsystems import parse_catalog
 from contextive.search.embedding.dummy import DummyEmbedder
 from contextive.search.embedding.protocol import Embedder
 from contextive.search.embedding_worker import embed_pending
@@ -56,7 +57,7 @@ WRITTEN = 1_700_000_000.0
 def fill(store: Store, files: Mapping[str, str] = FILES, *, without_git: frozenset[str] = frozenset()) -> None:
     """Index files with one catalog, each with a last commit unless it is in `without_git`."""
     catalog = parse_catalog(CATALOG, "docs/subsystems.json")
-    context = ParseContext(catalog, source_prefixes(files))
+    context = ParseContext(catalog, find_packages(files, {}))
     artifacts = []
     with store.transaction() as writer:
         for path, text in files.items():

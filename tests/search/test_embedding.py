@@ -48,7 +48,7 @@ def test_the_model_name_has_the_weights_and_the_length_limit(minilm: MiniLmEmbed
 
 def test_pieces_are_those_of_the_reference_tokeniser() -> None:
     # From the tokenisers library with the model's own tokenizer.json.
-    wordpiece = WordPiece(minilm_module._read_vocabulary(), MAX_PIECES)
+    wordpiece = WordPiece(minilm_module.read_vocabulary(), MAX_PIECES)
     assert wordpiece.encode("The tokeniser's café: gatherAll_42 東京!") == [
         101, 1996, 19204, 17288, 1005, 1055, 7668, 1024, 8587, 8095, 1035, 4413, 1879, 1755, 999, 102,
     ]  # fmt: skip

@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 
 from contextive.trace.analysis import Analysis, ResolvedSpec, match_files
+from contextive.trace.catalog import TraceCatalog
 from contextive.trace.citation import ParsedFile, parse_citations
+from contextive.trace.extraction import extract_requirements, requirement_file_citations
 from contextive.trace.requirement_file import parse_requirement_file
 from contextive.trace.specification import Format, Section, Specification, parse_specification
 from contextive.trace.target import Target, TargetQuery, UnavailableSpec
@@ -33,6 +35,18 @@ def trace(specifications: Mapping[str, str], files: Mapping[str, str]) -> Analys
     ]
     assert not any(file.problems for file in parsed)
     return match_texts(parsed, specifications)
+
+
+def catalog_of(specifications: Mapping[str, str], files: Mapping[str, str] | None = None) -> TraceCatalog:
+    """The catalog of specifications with all their requirements, and of files that cite them."""
+    parsed = [
+        requirement_file_citations(f"requirements/{path}/{section.id}.toml", path, section, requirements)
+        for path, text in specifications.items()
+        for section, requirements in extract_requirements(parse_specification(text, Format.AUTO, path))
+    ]
+    parsed += [parse_citations(text, path) for path, text in (files or {}).items()]
+    analysis = match_texts(parsed, specifications)
+    return TraceCatalog(analysis, {target: report.specification for target, report in analysis.reports.items()})
 
 
 def match_texts(files: Sequence[ParsedFile], specifications: Mapping[str, str]) -> Analysis:

@@ -167,6 +167,8 @@ def test_a_lone_carriage_return_ends_a_line_only_for_markdown() -> None:
 def test_a_form_feed_alone_on_a_line_is_a_blank_line() -> None:
     assert [section.title for section in markdown("\x0c\r\nTitle\r\n---\r\n").sections] == ["Title"]
     assert [section.title for section in markdown("#\x0cTitle\n").sections] == ["Title"]
+    assert markdown("\n\x0c\n-\n").sections == ()
+    assert [section.title for section in markdown("# A\n \x0c\t\n\x0b\n-\n").sections] == ["A"]
 
 
 def test_a_form_feed_does_not_end_a_paragraph() -> None:

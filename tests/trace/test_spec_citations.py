@@ -259,7 +259,7 @@ def test_an_invalid_citation_does_not_affect_others(bad: str, project: Project) 
 
 
 ##= docs/spec/trace.md#coverage
-##% A requirement MUST be complete when implementations cover its whole text and tests do, too.
+##% A requirement MUST be complete when implementations cover every word of it and tests do, too.
 def test_a_requirement_is_complete_when_its_whole_text_is_implemented_and_tested(project: Project) -> None:
     implemented, tested = cite(BREWING, BREW), cite(BREWING, BREW, "type=test")
     assert status_of(project, implemented) == "missing_test"

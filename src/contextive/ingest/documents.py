@@ -45,6 +45,8 @@ from contextive.workspace.directory_handles import (
     open_folder,
     open_regular,
 )
+from contextive.workspace.discovery import reason_to_leave_out
+from contextive.workspace.generated_files import reason_by_content
 from contextive.workspace.secrets import is_secret_name
 
 if TYPE_CHECKING:
@@ -55,6 +57,15 @@ logger = logging.getLogger(__name__)
 UPLOAD = "km-upload"
 STORE_TEXT = "km-storetext"
 _MAX_UNTITLED = 100
+_OTHER_DESTINATION = "Choose another destination."
+_LEFT_OUT = {
+    "ignored": (
+        "git or .contextiveignore ignores it",
+        "Choose another destination, or include this one in .contextiveignore, such as !docs/.",
+    ),
+    "excluded": ("knowledge.exclude excludes it", "Choose another destination, or change the setting."),
+    "not_included": ("knowledge.include does not include it", "Choose another destination, or add it to the setting."),
+}
 _NAMES_EXHAUSTED = "Too many texts without a title were stored this second."
 
 
@@ -68,6 +79,9 @@ class DocumentSettings:
     docs_subdir: str = "docs"
     upload_roots: tuple[str, ...] = ()
     max_bytes: int = 1_048_576
+    include: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    """What the index includes and excludes: a document that it leaves out is refused."""
     overwrite: bool = False
     """Whether a file is replaced by default."""
     ingest: bool = False
@@ -82,6 +96,12 @@ class Requester:
 
     name: str
     request_id: str = ""
+    client: str | None = None
+    """The name of the program that the caller uses, as it introduced itself."""
+    ##= docs/spec/host.md#permissions
+    ##% Backups, queries of the graph, recipes and uploads from outside the project MUST require the maintainer scope.
+    may_read_outside: bool = True
+    """Whether the caller may upload files from outside the project."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +113,8 @@ class StoredDocument:
     overwritten: bool
     size: int
     sha256: str
+    is_searchable: bool = True
+    """Whether search can read this type of file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,15 +141,27 @@ class Documents:
     ##% The tool `km-upload` MUST copy a file from the project, or from `knowledge.uploadRoots`, to a path below the
     ##% content root.
     def upload(
-        self, source_path: str, destination: str | None, overwrite: bool | None, requester: Requester
+        self,
+        source_path: str,
+        destination: str | None,
+        overwrite: bool | None,
+        requester: Requester,
+        *,
+        must_be_searchable: bool = False,
     ) -> StoredDocument:
-        """Copy a file from the project or from an upload root."""
+        """Copy a file from the project or from an upload root. With `must_be_searchable`, files that search cannot read
+        are refused."""
         with self._audit_refusals(UPLOAD, requester):
             target = parse_destination(destination, self._docs)
-            source = self._read_source(source_path)
+            source = self._read_source(source_path, requester)
             target = Destination(target.folder, target.name or source.name)
             relative = check_destination(target, self._docs, UPLOAD_ENDINGS)
             self._check_content(source.data, ending_of(relative))
+            if must_be_searchable and ending_of(relative) not in TEXT_ENDINGS:
+                raise InvalidRequest(
+                    f"Files of type .{ending_of(relative)} are not indexed.",
+                    hint="Set ingest to false to store it anyway.",
+                )
             facts = {"source": source.relative_path}
             return self._put(UPLOAD, requester, target, source.data, overwrite=overwrite, facts=facts)
 
@@ -195,16 +229,29 @@ class Documents:
 
     # Reading the source
 
+    def read_text(self, source_path: str, requester: Requester) -> tuple[str, str] | None:
+        """The name and the text of a file that may be copied; None if there is no such file."""
+        try:
+            source = self._read_source(source_path, requester)
+        except _SourceMissing:
+            return None
+        if ending_of(source.name) not in TEXT_ENDINGS:
+            raise InvalidRequest(
+                "Only text files can be sent to a gateway.", hint="Convert the file to Markdown first."
+            )
+        self._check_content(source.data, ending_of(source.name))
+        return source.name, source.data.decode("utf-8")
+
     ##= docs/spec/gateway.md#km-upload
     ##% A missing source MUST be refused with `invalid_request`.
-    def _read_source(self, given: str) -> _Source:
-        root, parts = self._locate(given)
+    def _read_source(self, given: str, requester: Requester) -> _Source:
+        root, parts = self._locate(given, requester.may_read_outside)
         name = parts[-1]
         if any(part.startswith(".") for part in parts):
             raise Forbidden("Hidden files are not copied.")
         if is_secret_name(name) or is_configuration(name):
             raise Forbidden("Files with this name contain secrets; they are not copied.")
-        missing = InvalidRequest(
+        missing = _SourceMissing(
             "The source does not exist.", hint="Use a path relative to the project or below an upload root."
         )
         try:
@@ -228,7 +275,7 @@ class Documents:
 
     ##= docs/spec/gateway.md#document-rules
     ##% Hidden files, links, secrets, and files outside the project and the upload roots MUST NOT be copied.
-    def _locate(self, given: str) -> tuple[Path, tuple[str, ...]]:
+    def _locate(self, given: str, may_read_outside: bool) -> tuple[Path, tuple[str, ...]]:
         """The allowed root that contains a path, and the parts of the path below it."""
         if not given.strip() or given.startswith("~"):
             raise InvalidRequest("The source is not a plain path.", hint="Use a path relative to the project.")
@@ -236,10 +283,15 @@ class Documents:
         if not given.startswith("/"):
             return self.settings.project, parts
         roots = [self.settings.project, *(self._absolute_path(root) for root in self.settings.upload_roots)]
-        for root in roots:
+        for number, root in enumerate(roots):
             for known in {root, Path(os.path.realpath(root))}:
                 prefix = tuple(part for part in known.parts if part != "/")
                 if len(parts) > len(prefix) and parts[: len(prefix)] == prefix:
+                    if number > 0 and not may_read_outside:
+                        raise Forbidden(
+                            "Uploads from outside the project need the maintainer scope.",
+                            hint="Set KM_ADMIN_TOKEN, or copy the file into the project first.",
+                        )
                     return root, parts[len(prefix) :]
         raise Forbidden(
             "The source is outside the project and outside all upload roots.",
@@ -278,13 +330,37 @@ class Documents:
         assert target.name is not None
         relative = "/".join((*target.folder, target.name))
         digest = hashlib.sha256(data).hexdigest()
+        self._check_is_indexed(relative, data)
         with self._store().transaction() as writer:
             overwritten = self._write_file(
                 target.folder, target.name, data, self.settings.overwrite if overwrite is None else overwrite
             )
             body = {"relative_path": relative, "bytes": len(data), "sha256": digest, "overwritten": overwritten}
             writer.put_audit(self._entry(tool, requester, {**body, **facts}))
-        return StoredDocument(self._content_root() / relative, relative, overwritten, len(data), digest)
+        searchable = ending_of(relative) in TEXT_ENDINGS
+        return StoredDocument(self._content_root() / relative, relative, overwritten, len(data), digest, searchable)
+
+    ##= docs/spec/gateway.md#document-rules
+    ##% A document that would not be indexed because of its path or content MUST be refused with the reason.
+    def _check_is_indexed(self, relative: str, data: bytes) -> None:
+        project, content_root = self.settings.project, self._content_root()
+        if not content_root.is_relative_to(project):
+            project, content_root = Path(os.path.realpath(project)), Path(os.path.realpath(content_root))
+        if not content_root.is_relative_to(project):
+            raise InvalidRequest(
+                "The content root is outside the project, and only files of the project are indexed.",
+                hint="Set knowledge.contentRoot (KM_CONTENT_ROOT) to a directory of the project.",
+            )
+        settings = self.settings
+        path = (content_root / relative).relative_to(project).as_posix()
+        reason = reason_to_leave_out(project, path, settings.include, settings.exclude, settings.state_dir)
+        if reason in ("image", "binary", "state_directory"):
+            return  # an attachment, which gets a warning; or a directory that is forbidden when it is opened
+        if reason is None and ending_of(relative) in TEXT_ENDINGS:
+            reason = reason_by_content(path, data.decode("utf-8"))
+        if reason is not None:
+            why, hint = _LEFT_OUT.get(reason, (f"it would be left out ({reason})", _OTHER_DESTINATION))
+            raise InvalidRequest(f"{relative} would not be indexed: {why}.", hint=hint)
 
     ##= docs/spec/gateway.md#document-rules
     ##% A document MUST be written completely or not at all, and if two callers write the same name, one of them is
@@ -389,7 +465,13 @@ class Documents:
     def _entry(self, tool: str, requester: Requester, body: dict[str, object]) -> AuditEntry:
         if requester.request_id:
             body = {**body, "request_id": requester.request_id}
+        if requester.client:
+            body = {**body, "client": requester.client}
         return AuditEntry(self._clock(), requester.name, tool, body)
+
+
+class _SourceMissing(InvalidRequest):
+    """The file to copy does not exist."""
 
 
 class _FileExists(InvalidRequest):

@@ -16,17 +16,16 @@ import uuid
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from contextive.errors import TimedOut
 from contextive.ingest.gc_tuning import less_frequent_gc
-from contextive.ingest.linker import LinkChanges, Linker
+from contextive.ingest.linker import Linker
 from contextive.ingest.parser_pool import ParseOutcome, ParserPool, ParseSettings, parse_in_process
 from contextive.ingest.plan import (
     IndexReplaced,
-    LeftOut,
     Plan,
     RunInProgress,
     format_left_out,
@@ -35,20 +34,28 @@ from contextive.ingest.plan import (
     parse_left_out,
 )
 from contextive.ingest.settings import RUN_WAIT_SECONDS, IngestProgress, IngestRequest, IngestSettings
+from contextive.ingest.tally import FileResult, Tally, count_changes
 from contextive.knowledge.artifact import LastCommit, ParsedArtifact
 from contextive.knowledge.artifact_layers import artifact_layer, project_layer
 from contextive.knowledge.artifact_parser import ParseContext
 from contextive.knowledge.chunk import Chunk
 from contextive.knowledge.node_ids import artifact_node_id
-from contextive.knowledge.subsystems import CATALOG_PATHS, NO_CATALOG, parse_catalog, source_prefixes
+from contextive.knowledge.packages import MANIFEST_NAMES, MAX_MANIFESTS, find_packages
+from contextive.knowledge.subsystems import CATALOG_PATHS, NO_CATALOG, parse_catalog
 from contextive.knowledge.symbol import Symbol
 from contextive.knowledge.windows import Window
 from contextive.store.protocol import Lease, Store
-from contextive.store.values import STATE_REPO_HEAD, STATE_SKIPPED_FILES, LedgerEntry, Run
+from contextive.store.values import (
+    STATE_PARSE_CONTEXT,
+    STATE_PENDING_FILES,
+    STATE_REPO_HEAD,
+    STATE_SKIPPED_FILES,
+    LedgerEntry,
+    Run,
+)
 from contextive.workspace.contents import Skipped, decode_text, read_bytes
 from contextive.workspace.directory_handles import remove_leftovers_below
 from contextive.workspace.discovery import DiscoveredFiles, FoundFile, discover
-from contextive.workspace.files import Fingerprint
 from contextive.workspace.git import FileCommit, git_head, git_history
 
 if TYPE_CHECKING:
@@ -61,7 +68,6 @@ _QUEUE_LEASE = "ingest-next"
 _BATCH_FILES = 64
 _BATCH_SECONDS = 0.25
 _GIT_BATCH_FILES = 512
-_MAX_LEFT_OUT = 20_000
 _LEASE_POLL_SECONDS = 0.05
 
 GitOf = Callable[[str], LastCommit | None]
@@ -80,30 +86,6 @@ class IngestResult:
     @property
     def did_something(self) -> bool:
         return bool(self.changed or self.removed)
-
-
-@dataclass(slots=True)
-class _Tally:
-    """The counts of a run in progress."""
-
-    counts: Counter[str] = field(default_factory=Counter)
-    chunk_count: int = 0
-    changed: list[str] = field(default_factory=list)
-    touched: LinkChanges = field(default_factory=LinkChanges)
-    skipped: Counter[str] = field(default_factory=Counter)
-    left_out: dict[str, LeftOut] = field(default_factory=dict)
-
-    def leave_out(self, result: _FileResult) -> None:
-        assert isinstance(result.outcome, Skipped)
-        self.skipped[result.outcome.reason] += 1
-        fingerprint = result.fingerprint
-        if len(self.left_out) < _MAX_LEFT_OUT and fingerprint.is_settled(result.read_at_ns):
-            self.left_out[result.path] = LeftOut(fingerprint, result.outcome.reason)
-
-    def count(self, parsed: ParsedArtifact) -> None:
-        self.counts[parsed.artifact.artifact_type] += 1
-        self.chunk_count += len(parsed.chunks)
-        self.changed.append(parsed.artifact.path)
 
 
 class Indexer:
@@ -178,18 +160,22 @@ class Indexer:
             state_directory=self._state_dir,
         )
 
-    def parse_context(self, found: Iterable[FoundFile]) -> ParseContext:
+    def parse_context(self, discovery: DiscoveredFiles) -> ParseContext:
         """Facts about the whole project that the parser needs for each file."""
-        paths = [file.path for file in found]
+        paths = [file.path for file in discovery.files]
         catalog = NO_CATALOG
         for path in CATALOG_PATHS:
             if (text := self._text_of(path)) is not None:
                 catalog = parse_catalog(text, path)
                 break
-        prefixes = source_prefixes(paths, self._text_of("pyproject.toml"))
+        manifests = sorted(
+            (path for path in paths if path.rpartition("/")[2] in MANIFEST_NAMES), key=lambda p: (p.count("/"), p)
+        )
+        texts = {path: self._text_of(path) or "" for path in manifests[:MAX_MANIFESTS]}
+        packages = find_packages(paths, texts)
         settings = self._settings
         window = Window(settings.window_characters, min(settings.window_overlap, settings.window_characters // 2))
-        return ParseContext(catalog, prefixes, settings.symbols, window)
+        return ParseContext(catalog, packages, settings.symbols, window, frozenset(discovery.kept))
 
     def extra_chunks(self) -> Mapping[str, tuple[Chunk, ...]]:
         """Chunks that the layers add to files, by path."""
@@ -225,12 +211,12 @@ class Indexer:
         progress("discover", 0, 0)
         discovery = self.discover()
         head = git_head(self._root)
-        context = self.parse_context(discovery.files)
+        context = self.parse_context(discovery)
         ledger = {} if request.full else self._store.files.ledger()
         versions = {source.name: source.external_version() for source in self._layers}
         extra: Mapping[str, tuple[Chunk, ...]] = {}
         parser_version = self.parser_version(context, json.loads(self._store.state("extra") or "{}"))
-        is_old = self._store.state("surroundings") != context.version()
+        is_old = self._store.state(STATE_PARSE_CONTEXT) != context.version()
         left_out = {} if request.full or is_old else parse_left_out(self._store.state("left_out"))
         plan = make_plan(discovery.files, ledger, left_out, parser_version if is_old else None)
         layers_changed = any(self._store.state(f"layer:{name}") != value for name, value in versions.items())
@@ -242,38 +228,47 @@ class Indexer:
             paths = {file.path for file in discovery.files}
             plan = replace(plan, gone=tuple(sorted(self._store.files.ledger().keys() - paths)))
         git_of = self._git(head, plan)
-        tally = _Tally(skipped=Counter(discovery.skipped), left_out=dict(plan.left_out))
+        tally = Tally(skipped=Counter(discovery.skipped), left_out=dict(plan.left_out))
         tally.skipped.update(out.reason for out in plan.left_out.values())
         removed = tuple(self._removed(plan.gone, dry_run=request.dry_run))
         if not request.dry_run:
             remove_leftovers_below(self._root, discovery.folders_with_temporary_files)
             self._remove_artifacts(plan.gone, tally)
+            if len(plan.candidates) > _BATCH_FILES:
+                with self._store.transaction() as writer:
+                    writer.put_state(STATE_PENDING_FILES, str(len(plan.candidates)))
         done = 0
         with closing(self._batches(plan.candidates, context, git_of, extra, stop)) as batches:
             for batch in batches:
                 self._check_same_index(index, lease)
-                if request.dry_run:
-                    _count_changes(batch, ledger, parser_version, tally)
-                else:
-                    self._write(batch, parser_version, ledger, tally, full=request.full)
                 done += len(batch)
+                if request.dry_run:
+                    count_changes(batch, ledger, parser_version, tally)
+                else:
+                    remaining = len(plan.candidates) - done
+                    self._write(batch, parser_version, ledger, tally, full=request.full, remaining=remaining)
                 progress("parse", done, len(plan.candidates))
         if stop.is_set():
             raise TimedOut("The ingest run was stopped.", hint="Run it again: finished files are not parsed again.")
         self._check_same_index(index, lease)
         if not request.dry_run:
+            if tally.changed or removed:
+                self._store.search.catch_up()  # before the end of the run, which makes searches rely on the index
             self._update_git_facts(head, plan.unchanged, git_of, ledger)
             states = _layer_states(versions, extra) if layers_changed or not plan.is_empty else {}
             self._link_and_derive(context, tally, {STATE_REPO_HEAD: head, **states}, progress)
+        totals = self._store.files.totals()
         run = Run(
             run_id=uuid.uuid4().hex,
             profile=request.profile,
             started_at=started,
             duration_seconds=round(time.monotonic() - clock, 6),
             success=True,
-            artifact_counts=dict(sorted(tally.counts.items())),
-            artifact_count=sum(tally.counts.values()),
-            chunk_count=tally.chunk_count,
+            artifact_counts={kind: of_type.files for kind, of_type in sorted(totals.items())},
+            artifact_count=sum(of_type.files for of_type in totals.values()),
+            chunk_count=sum(of_type.chunks for of_type in totals.values()),
+            changed_counts=dict(sorted(tally.counts.items())),
+            changed_chunk_count=tally.chunk_count,
             repo_head=head,
             removed=removed,
             skipped=dict(sorted(tally.skipped.items())),
@@ -295,17 +290,17 @@ class Indexer:
         git_of: GitOf,
         extra: Mapping[str, tuple[Chunk, ...]],
         stop: threading.Event,
-    ) -> Generator[list[_FileResult], None, None]:
+    ) -> Generator[list[FileResult], None, None]:
         """Parsed files in batches, one batch per transaction."""
         fingerprints = {file.path: file.fingerprint for file in candidates}
         started_at = time.time_ns()
         outcomes = self.parse_files(context, list(fingerprints), stop)
-        batch: list[_FileResult] = []
+        batch: list[FileResult] = []
         since = time.monotonic()
         for path, outcome in outcomes:
             if not isinstance(outcome, Skipped):
                 outcome = (with_git_and_extra_chunks(outcome[0], git_of(path), extra.get(path, ())), outcome[1])
-            batch.append(_FileResult(path, outcome, fingerprints[path], started_at))
+            batch.append(FileResult(path, outcome, fingerprints[path], started_at))
             if len(batch) >= _BATCH_FILES or time.monotonic() - since > _BATCH_SECONDS:
                 yield batch
                 batch, since = [], time.monotonic()
@@ -316,14 +311,18 @@ class Indexer:
 
     def _write(
         self,
-        batch: list[_FileResult],
+        batch: list[FileResult],
         parser_version: Callable[[str], str],
         ledger: Mapping[str, LedgerEntry],
-        tally: _Tally,
+        tally: Tally,
         *,
         full: bool,
+        remaining: int,
     ) -> None:
+        """Write a batch, and how many files remain after it."""
         with self._store.transaction() as writer:
+            if remaining:
+                writer.put_state(STATE_PENDING_FILES, str(remaining))
             for result in batch:
                 path, known = result.path, ledger.get(result.path)
                 if isinstance(result.outcome, Skipped):
@@ -344,7 +343,7 @@ class Indexer:
             if tally.touched:
                 writer.put_state("links", "pending")
 
-    def _remove_artifacts(self, gone: tuple[str, ...], tally: _Tally) -> None:
+    def _remove_artifacts(self, gone: tuple[str, ...], tally: Tally) -> None:
         for start in range(0, len(gone), _BATCH_FILES):
             with self._store.transaction() as writer:
                 for path in gone[start : start + _BATCH_FILES]:
@@ -397,15 +396,16 @@ class Indexer:
     ##= docs/spec/knowledge.md#index-updates
     ##% The next run MUST resume an interrupted one.
     def _link_and_derive(
-        self, context: ParseContext, tally: _Tally, states: Mapping[str, str | None], progress: IngestProgress
+        self, context: ParseContext, tally: Tally, states: Mapping[str, str | None], progress: IngestProgress
     ) -> None:
         """Write everything that depends on more than one file, and the state keys that record its inputs."""
         pending = self._store.state("links") == "pending"
         states = {
-            "surroundings": context.version(),
+            STATE_PARSE_CONTEXT: context.version(),
             "skipped": json.dumps(dict(sorted(tally.skipped.items()))),
             "left_out": format_left_out(tally.left_out),
             STATE_SKIPPED_FILES: str(tally.skipped.total()),
+            STATE_PENDING_FILES: None,
             **states,
         }
         changed = {key: value for key, value in states.items() if self._store.state(key) != value}
@@ -419,7 +419,7 @@ class Indexer:
         ids = {row.path: artifact_node_id(row.path, row.artifact_type) for row in rows}
         sources = [source for source in self._layers if pending or f"layer:{source.name}" in changed]
         layers = {f"@{source.name}": source.layer(ids, self._symbols()) for source in sources}
-        if pending or "surroundings" in changed:
+        if pending or STATE_PARSE_CONTEXT in changed:
             layers["@project"] = project_layer(rows, context.catalog)
         with self._store.transaction() as writer:
             for name, layer in layers.items():
@@ -440,17 +440,6 @@ class Indexer:
         return None if isinstance(text, Skipped) else text
 
 
-@dataclass(frozen=True, slots=True)
-class _FileResult:
-    """A parsed file: its rows, or why it has none."""
-
-    path: str
-    outcome: ParseOutcome
-    fingerprint: Fingerprint
-    """Taken before the file was read."""
-    read_at_ns: int
-
-
 def with_git_and_extra_chunks(
     parsed: ParsedArtifact, git: LastCommit | None, extra: tuple[Chunk, ...]
 ) -> ParsedArtifact:
@@ -458,19 +447,6 @@ def with_git_and_extra_chunks(
     first = len(parsed.chunks)
     numbered = tuple(replace(chunk, sequence=first + number) for number, chunk in enumerate(extra))
     return replace(parsed, artifact=replace(parsed.artifact, git=git), chunks=(*parsed.chunks, *numbered))
-
-
-def _count_changes(
-    batch: list[_FileResult], ledger: Mapping[str, LedgerEntry], parser_version: Callable[[str], str], tally: _Tally
-) -> None:
-    for result in batch:
-        if isinstance(result.outcome, Skipped):
-            tally.leave_out(result)
-            continue
-        parsed, _ = result.outcome
-        known = ledger.get(result.path)
-        if known is None or (known.digest, known.parser) != (parsed.artifact.digest, parser_version(result.path)):
-            tally.count(parsed)
 
 
 def extra_digests(extra: Mapping[str, tuple[Chunk, ...]]) -> dict[str, str]:

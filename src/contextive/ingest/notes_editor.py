@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -10,13 +11,15 @@ from functools import partial
 
 from contextive.errors import Conflict, Forbidden, InvalidRequest, UnsupportedOperation
 from contextive.ingest.notes_service import NotesService, NotesView
-from contextive.ingest.notes_writer import FolderWriter, open_writer
+from contextive.ingest.notes_writer import FolderWriter, is_below, open_writer
+from contextive.ingest.page_journal import PageJournal
 from contextive.ingest.writing_rules import may_write
 from contextive.notes.front_matter import parse_front_matter, text_value, text_values, write_values
 from contextive.notes.link_edits import NoteNames, rename_heading, rename_links, unlink
 from contextive.notes.note import Note, parse_note, version_of
 from contextive.notes.similarity import similar_notes
 from contextive.notes.slug import file_stem, first_slug, is_safe_name, slugify, truncate_slug
+from contextive.workspace.files import FileText
 from contextive.workspace.globs import Glob
 
 _FOLDER_ENDINGS = ("**/*.md", "*.md")
@@ -35,25 +38,42 @@ class NoteChange:
 class NotesEditor:
     """Writes the notes of one project. Every change is checked against the current files."""
 
-    def __init__(self, service: NotesService) -> None:
+    def __init__(self, service: NotesService, journal: PageJournal | None = None) -> None:
         self._service = service
+        self._journal = journal
 
+    ##= docs/spec/notes.md#page-changes
+    ##% In a vault that is the whole project, a new page MUST be created in the vault's folder for new notes, or in its
+    ##% root.
     @property
     def folder(self) -> str:
         """The folder for new notes: that of the first pattern for all Markdown files of a folder."""
         for pattern in self._service.patterns:
             base = Glob(pattern).base
             if pattern.removeprefix(f"{base}/") in _FOLDER_ENDINGS and _is_notes_folder(base):
-                return base
+                return base or self._vault_folder()
         raise UnsupportedOperation(
             "There is no folder for new notes.", hint="Add a pattern such as notes/**/*.md to notes.paths."
         )
 
     @property
     def folders(self) -> tuple[str, ...]:
-        """The folders in which notes may be changed. The project directory is not one: its files have other uses."""
+        """The folders in which notes may be changed; the empty one is the project."""
         bases = (Glob(pattern).base for pattern in self._service.patterns)
         return tuple(dict.fromkeys([self.folder, *filter(_is_notes_folder, bases)]))
+
+    def _vault_folder(self) -> str:
+        """The folder that Obsidian is configured to create notes in, or the root of the vault."""
+        settings = self._service.files.read(".obsidian/app.json")
+        try:
+            values = json.loads(settings.text) if isinstance(settings, FileText) else {}
+        except (ValueError, RecursionError):
+            values = {}
+        folder = values.get("newFileFolderPath") if isinstance(values, dict) else None
+        if not isinstance(folder, str) or values.get("newFileLocation") != "folder":
+            return ""
+        parts = [part for part in folder.split("/") if part]
+        return "/".join(parts) if all(is_safe_name(part) and _is_notes_folder(part) for part in parts) else ""
 
     ##= docs/spec/notes.md#page-changes
     ##% The tool `create_page` MUST write a new file with the title and never overwrite an existing one.
@@ -63,7 +83,7 @@ class NotesEditor:
         """Create a note. The front matter has its title, and its slug if it differs from that of the title."""
         title = _clean_title(title)
         wanted = _check_slug(slug) if slug else truncate_slug(first_slug(title))
-        path = f"{self.folder}/{file_stem(wanted)}.md"
+        path = _join(self.folder, f"{file_stem(wanted)}.md")
         values: dict[str, str | Sequence[str]] = {"title": title}
         if parse_note(path, write_values("", values)).slug != wanted:
             values["slug"] = wanted
@@ -74,7 +94,7 @@ class NotesEditor:
         with self._writing() as (writer, view):
             _check_slug_free(view, wanted)
             writer.create(path, text)
-            writer.commit()
+            self._commit(writer, "create", path)
         return self._result(wanted)
 
     def update_page(
@@ -89,7 +109,7 @@ class NotesEditor:
                 raise InvalidRequest("The new content would rename the note.", hint="Use rename_page for that.")
             if text != note.text:
                 writer.replace(note.path, text)
-                writer.commit()
+                self._commit(writer, "update", note.path)
         return self._result(note.slug)
 
     ##= docs/spec/notes.md#page-changes
@@ -106,7 +126,7 @@ class NotesEditor:
                 _check_slug_free(view, wanted)
             renamed = _renamed(note, new_title, wanted)
             names = NoteNames.of(renamed)
-            text = renamed.head + rename_links(renamed.content, view.catalog, note, names)
+            text = renamed.head + rename_links(renamed.content, view.catalog, note, names, note.path)
             if renamed.path == note.path:
                 writer.replace(note.path, text)
             else:
@@ -114,7 +134,7 @@ class NotesEditor:
                 writer.remove(note.path)
             edit = partial(rename_links, catalog=view.catalog, note=note, to=names)
             changed, left = self._edit_links(writer, view, note, edit)
-            writer.commit()
+            self._commit(writer, "rename", note.path)
         return replace(self._result(wanted), changed=changed, left=left)
 
     ##= docs/spec/notes.md#page-changes
@@ -129,8 +149,33 @@ class NotesEditor:
                 edit = partial(unlink, catalog=view.catalog, note=note)
                 changed, left = self._edit_links(writer, view, note, edit)
             writer.remove(note.path)
-            writer.commit()
+            self._commit(writer, "delete", note.path)
         return NoteChange(note, changed, left=left)
+
+    ##= docs/spec/notes.md#page-changes
+    ##% The command `notes restore` MUST write a kept text back to its page.
+    def restore(self, path: str, text: str) -> NoteChange:
+        """Write an earlier text of a page back, whether the page still exists or not."""
+        slug = parse_note(path, text).slug
+        with self._writing() as (writer, view):
+            other = view.catalog.get(slug)
+            if other is not None and other.path != path:
+                _check_slug_free(view, slug)
+            if writer.read(path) is None:
+                writer.create(path, text)
+            else:
+                writer.replace(path, text)
+            self._commit(writer, "restore", path)
+        return self._result(slug)
+
+    def _commit(self, writer: FolderWriter, action: str, path: str) -> None:
+        """Keep what is replaced, write the changes, and record them."""
+        if self._journal is None:
+            writer.commit()
+            return
+        self._journal.keep(writer.replaced)
+        writer.commit()
+        self._journal.record(action, path, writer.replaced)
 
     @contextmanager
     def _writing(self) -> Iterator[tuple[FolderWriter, NotesView]]:
@@ -150,12 +195,12 @@ class NotesEditor:
         return note
 
     def _edit_links(
-        self, writer: FolderWriter, view: NotesView, note: Note, edit: Callable[[str], str]
+        self, writer: FolderWriter, view: NotesView, note: Note, edit: Callable[..., str]
     ) -> tuple[tuple[Note, ...], tuple[Note, ...]]:
         """Stage the notes that link to this one; returns those that are changed, and those that cannot be."""
         changed, left = [], []
         for other in view.catalog.linking_notes(note):
-            content = edit(other.content)
+            content = edit(other.content, path=other.path)
             if content == other.content:
                 continue
             text = other.head + content
@@ -168,7 +213,7 @@ class NotesEditor:
         return tuple(changed), tuple(left)
 
     def _is_editable(self, note: Note) -> bool:
-        return any(note.path.startswith(f"{folder}/") for folder in self.folders)
+        return any(is_below(note.path, folder) for folder in self.folders)
 
     def _result(self, slug: str) -> NoteChange:
         view, note = self._service.page(slug)
@@ -196,7 +241,7 @@ def _renamed(note: Note, title: str, slug: str) -> Note:
     if text_value(front, "slug"):
         values["slug"] = slug
     folder, ending = note.path.rpartition("/")[0], note.path.rpartition(".")[2]
-    path = f"{folder}/{stem}.{ending}"
+    path = _join(folder, f"{stem}.{ending}")
     head = write_values(note.head, values) if values else note.head
     renamed = parse_note(path, head + content)
     if renamed.slug != slug:
@@ -205,8 +250,12 @@ def _renamed(note: Note, title: str, slug: str) -> Note:
 
 
 def _is_notes_folder(base: str) -> bool:
-    """Whether a folder is below the project and not hidden."""
-    return bool(base) and not base.startswith("/") and not any(part.startswith(".") for part in base.split("/"))
+    """Whether a folder is the project or below it, and not hidden."""
+    return not base.startswith("/") and not any(part.startswith(".") for part in base.split("/"))
+
+
+def _join(folder: str, name: str) -> str:
+    return f"{folder}/{name}" if folder else name
 
 
 def _check_slug_free(view: NotesView, slug: str) -> None:

@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from contextive.errors import NotFound
 from contextive.ingest.inotify import UNKNOWN_CHANGES, FileChanges, InotifyWatcher
@@ -19,6 +20,9 @@ from contextive.workspace.directory_listings import DirectoryListings
 from contextive.workspace.files import FileText, ProjectFiles, ancestors
 from contextive.workspace.first_commits import first_commits, history_fingerprint
 from contextive.workspace.globs import Glob
+
+if TYPE_CHECKING:  # only searches need it
+    from contextive.knowledge.note_words import NoteWords
 
 DEFAULT_PATHS = ("notes/**/*.md",)
 _FULL_SCAN_SECONDS = 30.0
@@ -64,10 +68,19 @@ class NotesService:
         """Undated notes that are new or changed."""
         self._commits: tuple[object, Mapping[str, float]] | None = None
         self._view: NotesView | None = None
+        self._words_lock = threading.Lock()
+        self._words: tuple[int, NoteWords] | None = None
 
     @property
     def root(self) -> Path:
         return self.files.root
+
+    def has_notes(self) -> bool:
+        """Whether a file matches a pattern for notes. Cheaper than `view`: no file is read."""
+        require_project(self.root)
+        root, folders = str(self.root), DirectoryListings()
+        globs = (glob for glob in self._globs if self.files.allows(glob.base))
+        return any(not _is_hidden(path) for glob in globs for path in glob.walk(root, self.files.allows, folders))
 
     ##= docs/spec/notes.md#note-files
     ##% An answer MUST reflect every note saved before the call.
@@ -83,6 +96,18 @@ class NotesService:
                 problems = (*(self._unreadable[path] for path in sorted(self._unreadable)), *catalog.problems)
                 self._view = NotesView(catalog, problems, self._view.generation + 1 if self._view else 1)
             return self._view
+
+    def words(self) -> NoteWords:
+        """The words of the current notes."""
+        from contextive.knowledge.note_words import NoteWords
+
+        view = self.view()
+        with self._words_lock:
+            if self._words is None or self._words[0] < view.generation:
+                words = self._words[1] if self._words is not None else NoteWords()
+                words.update(view.catalog.newest_first)
+                self._words = view.generation, words
+            return self._words[1]
 
     ##= docs/spec/notes.md#get-page
     ##% A request for a page that does not exist MUST be refused with a message that names the page and says that it
@@ -192,7 +217,7 @@ class NotesService:
                 cached.source = content
                 return False
             self._forget(path)
-            note = parse_note(path, content.text)
+            note = replace(parse_note(path, content.text), modified=content.fingerprint.modified_ns / 1e9)
             self._cached[path] = _CachedNote(content, note, note)
             if note.created is None:
                 self._undated.add(path)

@@ -14,7 +14,7 @@ from pathlib import Path
 from contextive.errors import ContextiveError, Forbidden, InvalidRequest, NotFound, TooLarge
 from contextive.ingest.notes_editor import NotesEditor
 from contextive.ingest.notes_service import NotesService
-from contextive.ingest.notes_writer import MAX_NOTE_BYTES, open_writer
+from contextive.ingest.notes_writer import MAX_NOTE_BYTES, is_below, open_writer
 from contextive.notes.note import parse_note
 from contextive.notes.slug import is_safe_name
 from contextive.workspace.directory_handles import READ_REGULAR
@@ -69,7 +69,7 @@ def import_vault(service: NotesService, source: Path) -> ImportReport:
     with open_writer(service.root, editor.folders) as writer:
         taken = {note.slug: note.path for note in service.view().catalog.notes}
         for name, data in entries:
-            path = f"{folder}/{name}"
+            path = f"{folder}/{name}" if folder else name
             try:
                 text = _checked_text(name, data)
                 slug = parse_note(path, text).slug
@@ -94,8 +94,8 @@ def export_vault(service: NotesService) -> bytes:
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
         for note in notes:
-            base = next((base for base in bases if note.path.startswith(f"{base}/")), "")
-            entry = zipfile.ZipInfo(note.path.removeprefix(f"{base}/"), _EPOCH)
+            base = next((base for base in bases if is_below(note.path, base)), "")
+            entry = zipfile.ZipInfo(note.path.removeprefix(f"{base}/") if base else note.path, _EPOCH)
             entry.compress_type = zipfile.ZIP_DEFLATED
             entry.create_system = 3
             entry.external_attr = (stat.S_IFREG | 0o644) << 16

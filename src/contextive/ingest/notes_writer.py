@@ -43,6 +43,8 @@ class FolderWriter:
     _folders: dict[str, int] = field(default_factory=dict)
     _staged: list[_Staged] = field(default_factory=list)
     _removed: list[tuple[int, str]] = field(default_factory=list)
+    replaced: dict[str, str] = field(default_factory=dict)
+    """The current texts of the files that will be replaced or removed."""
 
     def read(self, path: str) -> str | None:
         """The current text of a file; None if it does not exist."""
@@ -68,10 +70,12 @@ class FolderWriter:
         """Stage a new text for an existing file."""
         folder, name = self._open_parent(path)
         self._stage(folder, name, text, replaces=True)
+        self._remember(path)
 
     def remove(self, path: str) -> None:
         """Stage the removal of a file."""
         self._removed.append(self._open_parent(path))
+        self._remember(path)
 
     def commit(self) -> None:
         """Publish new files first, then changed ones, and remove files last, so nothing is lost."""
@@ -94,10 +98,15 @@ class FolderWriter:
             unlock(handle)
             os.close(handle)
 
+    def _remember(self, path: str) -> None:
+        current = self.read(path)
+        if current is not None:
+            self.replaced[path] = current
+
     def _open_parent(self, path: str, *, make: bool = False) -> tuple[int, str]:
         folder, _, name = path.rpartition("/")
         parts = path.split("/")
-        inside = any(path.startswith(f"{base}/") for base in self.bases)
+        inside = any(is_below(path, base) for base in self.bases)
         if not inside or any(part in ("", ".", "..") or part.startswith(".") or "\0" in part for part in parts):
             raise Forbidden("Notes are written below the notes folder only.")
         if folder not in self._folders:
@@ -146,7 +155,12 @@ def open_writer(root: Path, bases: tuple[str, ...]) -> Iterator[FolderWriter]:
 ##% A note MUST NOT be written through a symbolic link or outside the note folders.
 def open_below(top: int, folder: str, *, make: bool = False) -> int:
     """A handle of a directory below another one, opened without following links."""
-    return open_nested_folder(top, folder.split("/"), make=make)
+    return open_nested_folder(top, filter(None, folder.split("/")), make=make)
+
+
+def is_below(path: str, folder: str) -> bool:
+    """Whether a path is inside a folder; the empty folder is the project."""
+    return not folder or path.startswith(f"{folder}/")
 
 
 def _translate_os_error(failure: OSError) -> Unavailable | Forbidden:

@@ -33,6 +33,7 @@ from contextive.knowledge.chunk import Chunk
 from contextive.knowledge.symbol import Reference, Symbol
 from contextive.workspace.contents import Skipped, decode_text, read_bytes
 from contextive.workspace.files import Fingerprint
+from contextive.workspace.generated_files import reason_by_content
 
 logger = logging.getLogger(__name__)
 
@@ -77,6 +78,8 @@ def parse_file(settings: ParseSettings, path: str, *, plain: bool = False) -> Pa
     text = decode_text(content.data)
     if isinstance(text, Skipped):
         return text
+    if path not in settings.context.kept and (reason := reason_by_content(path, text)) is not None:
+        return Skipped(reason, content.fingerprint)
     return parse_artifact(path, content.data, text, settings.context, plain=plain), content.fingerprint
 
 
@@ -167,7 +170,7 @@ class _Worker:
         self._file_seconds = file_seconds
         self._process: subprocess.Popen[bytes] | None = None
         self._answers: queue.SimpleQueue[Any] = queue.SimpleQueue()
-        self._sent_settings: bytes | None = None
+        self._sent_settings: ParseSettings | None = None
         self._ends = 0
 
     def serve(
@@ -236,11 +239,10 @@ class _Worker:
             ends = self._ends
             try:
                 stream = self._stream()
-                pickled = pickle.dumps(settings)
-                if pickled != self._sent_settings:
-                    stream.write(pickled)
+                if settings is not self._sent_settings:
+                    stream.write(pickle.dumps(settings))
                     stream.flush()
-                    self._sent_settings = pickled
+                    self._sent_settings = settings
                     if self._receive(_START_SECONDS, ending) is None:
                         raise OSError("a parser process did not start")
                 pickle.dump(list(files), stream)

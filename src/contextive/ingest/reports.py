@@ -4,21 +4,28 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from contextive.ingest.indexer import IngestResult
+from contextive.ingest.lifecycle_facts import (
+    ChangesOfCode,
+    CodeUse,
+    expand_all,
+    links_of_documents,
+    unconnected_nodes,
+    unlisted_symbols,
+)
 from contextive.ingest.settings import ReportSettings
-from contextive.knowledge.artifact_layers import TO_SUBSYSTEM
 from contextive.knowledge.coverage import CoveredArtifact, RemovedArtifact, ReportRun, build_coverage
-from contextive.knowledge.graph import Edge
 from contextive.knowledge.lifecycle import ProjectState, build_lifecycle
-from contextive.knowledge.node_ids import ARTIFACT_LABELS, artifact_node_id, node_id
+from contextive.knowledge.node_ids import ARTIFACT_LABELS, artifact_node_id
+from contextive.knowledge.stale_documents import stale_documents
 from contextive.knowledge.subsystems import Subsystem, SubsystemCatalog
+from contextive.knowledge.symbol import Symbol
 from contextive.store.protocol import Store
-from contextive.store.values import ArtifactRow, Report, ReportKind, Run
+from contextive.store.values import STATE_REPO_HEAD, ArtifactRow, Report, ReportKind, Run
 
-_FRONTIER = 500
-_NEIGHBOURS = 2_000
 _PAGE = 1_000
 _KEPT_ROWS = 500
 _REPORT_SECONDS = 60.0
@@ -27,9 +34,10 @@ _REPORT_SECONDS = 60.0
 class Reporter:
     """Builds reports from the current contents of the store."""
 
-    def __init__(self, store: Store, settings: ReportSettings) -> None:
+    def __init__(self, store: Store, settings: ReportSettings, root: Path) -> None:
         self._store = store
         self._settings = settings
+        self._root = root
 
     def record(self, outcome: IngestResult, include: Sequence[str], *, always: bool) -> None:
         """Record a run and its reports. Unless `always` is true, reports are stored at most once a minute."""
@@ -76,27 +84,33 @@ class Reporter:
         )
 
     def lifecycle(self) -> dict[str, Any]:
-        """The lifecycle report: files without a subsystem, stale documents and untested code."""
+        """The lifecycle report: unconnected nodes, documents behind their code, and untested code."""
         run = self._last_run()
-        rows = list(self._store.files.artifacts())
-        artifacts = [row.artifact for row in rows]
-        messages = [node.key for node in self._labelled("IntegrationMessage")]
-        edges = [
-            Edge(
-                artifact_node_id(a.path, a.artifact_type),
-                TO_SUBSYSTEM[a.artifact_type],
-                node_id("Subsystem", a.subsystem),
-            )
-            for a in artifacts
-            if a.subsystem and a.artifact_type in TO_SUBSYSTEM
-        ]
-        edges += self._expand([node_id("IntegrationMessage", name) for name in messages], ("IMPLEMENTS",), "incoming")
-        tests_of: dict[str, list[str]] = {}
-        for path, exercised in self._exercised(rows).items():
-            for symbol_id in exercised:
-                tests_of.setdefault(symbol_id, []).append(path)
-        state = ProjectState(artifacts, edges, messages, self._store.files.symbols(), tests_of)
-        return build_lifecycle(_report_run(run), time.time(), self._settings.stale_days, state, _removed(run))
+        artifacts = [row.artifact for row in self._store.files.artifacts()]
+        symbols: dict[str, list[Symbol]] = {}
+        for path, symbol in self._store.files.symbols():
+            symbols.setdefault(path, []).append(symbol)
+        use = CodeUse.read(self._store, artifacts, symbols)
+        now = time.time()
+        state = ProjectState(
+            artifacts=artifacts,
+            unconnected=unconnected_nodes(self._store, artifacts, symbols),
+            messages=[node.key for node in self._labelled("IntegrationMessage")],
+            symbols=symbols,
+            tests_of=use.tests_of,
+            imported_by_tests=use.imported_by_tests,
+            callers=use.callers,
+            unlisted=unlisted_symbols(self._store, symbols, use),
+            stale=stale_documents(
+                artifacts,
+                links_of_documents(self._store, artifacts),
+                symbols,
+                now,
+                self._settings.stale_days,
+                ChangesOfCode(self._root, self._store.state(STATE_REPO_HEAD)).since,
+            ),
+        )
+        return build_lifecycle(_report_run(run), now, self._settings.stale_days, state, _removed(run))
 
     def _last_run(self) -> Run | None:
         found = self._store.records.runs(1)
@@ -117,13 +131,9 @@ class Reporter:
             if ARTIFACT_LABELS[row.artifact.artifact_type] == "TestCase"
         ]
         found: dict[str, list[str]] = {}
-        for edge in self._expand(tests, ("EXERCISES",), "outgoing"):
+        for edge in expand_all(self._store, tests, ("EXERCISES",), "outgoing"):
             found.setdefault(edge.source.partition(":")[2], []).append(edge.target.partition(":")[2])
         return found
-
-    def _expand(self, frontier: Sequence[str], types: Sequence[str], direction: Any) -> Iterator[Edge]:
-        for start in range(0, len(frontier), _FRONTIER):
-            yield from self._store.graph.expand(frontier[start : start + _FRONTIER], types, direction, _NEIGHBOURS)
 
     def _labelled(self, label: str) -> Iterator[Any]:
         after: str | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 from collections import deque
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,10 +11,12 @@ from pathlib import Path
 from contextive.errors import ConfigError, ContextiveError
 from contextive.ingest.trace_defaults import default_trace_settings
 from contextive.ingest.traced_project import TracedProject, TraceState
-from contextive.trace.catalog import TraceCatalog
+from contextive.trace.catalog import SpecificationEntry, TraceCatalog
 from contextive.trace.citation import Citation, CommentStyle
-from contextive.trace.citation_help import COMMENT_STYLES, citation_comment
+from contextive.trace.citation_reading import COMMENT_STYLES
+from contextive.trace.citation_writing import citation_comment
 from contextive.trace.duvet_config import TraceSettings, parse_duvet_config
+from contextive.trace.requirement_file import entry_lines
 from contextive.trace.target import Target, cached_path, normalise_url
 from contextive.workspace.directory_handles import require_project
 from contextive.workspace.directory_listings import DirectoryListings
@@ -32,6 +35,12 @@ class TraceView:
     state: TraceState
     catalog: TraceCatalog
     generation: int
+    project_above: str = ""
+    """A message if this project has no specifications and a directory above it has a duvet configuration."""
+
+    def is_extracted(self, entry: SpecificationEntry) -> bool:
+        """Whether the requirements of a specification are known. If not, it is only cited."""
+        return entry.target in self.state.extracted
 
 
 def fetch_missing(root: Path, settings: TraceSettings) -> None:
@@ -69,11 +78,14 @@ class TraceService:
         self._fetch = fetch
         self._shared_refresh = SharedRefresh()
         self._folders = DirectoryListings()
+        self._presence_lock = threading.Lock()
+        self._presence_folders = DirectoryListings()
         self._config: tuple[FileText, TraceSettings] | None = None
         self._project: TracedProject | None = None
         self._view: TraceView | None = None
         self._unfetched: deque[TraceSettings] = deque(maxlen=1)
         self._statuses: dict[str, str] | None = None
+        self._list_version: tuple[int, int] | None = None
 
     def view(self) -> TraceView:
         """The current project. Cheap if nothing changed: one file system call per file."""
@@ -111,7 +123,33 @@ class TraceService:
                 root=str(self.files.root),
                 download_dir=state.settings.download_dir,
             )
-            self._view = TraceView(state, catalog, generation)
+            above = "" if catalog.specifications else self._project_above()
+            self._view = TraceView(state, catalog, generation, above)
+
+    ##= docs/spec/trace.md#defaults
+    ##% In a directory without specifications, a server MUST point at a `.duvet/config.toml` in the directories above it.
+    def _project_above(self) -> str:
+        """Where the duvet configuration of a project around this directory is, as a message."""
+        for height in range(1, len(self.files.root.parents) + 1):
+            above = "../" * height
+            if self.files.is_file(above + CONFIG_PATH):
+                return (
+                    f"There is a {above}{CONFIG_PATH}: start the server in that directory, or with --project {above}."
+                )
+        return ""
+
+    def has_specifications(self) -> bool:
+        """Whether the project has or names a specification. Cheaper than `view`: no file is parsed."""
+        require_project(self.files.root)
+        with self._presence_lock:
+            self._presence_folders = self._presence_folders.refreshed()
+            content = self.files.read(CONFIG_PATH)
+            if content.fingerprint is not None:
+                return True
+            settings = default_trace_settings(
+                str(self.files.root), *self._wanted, self.files.allows, self._presence_folders
+            )
+            return bool(settings.specifications)
 
     def remember_statuses(self) -> None:
         """Remember the current statuses as the baseline of `changed_resources`, unless there is one."""
@@ -133,6 +171,20 @@ class TraceService:
         catalog = self.view().catalog
         return {f"duvet://{catalog.full_path(r)}": f"{r.status} {len(r.related)}" for r in catalog.requirements}
 
+    def list_version(self) -> int:
+        """A number that changes when specifications, sections or requirements are added, removed or renamed."""
+        view = self.view()
+        known = self._list_version
+        if known is None or known[0] != view.generation:
+            catalog = view.catalog
+            entries = (
+                (entry.id, entry.title, tuple((section.id, section.title) for section in entry.specification.sections))
+                for entry in catalog.specifications.values()
+            )
+            paths = tuple(catalog.full_path(requirement) for requirement in catalog.requirements)
+            known = self._list_version = view.generation, hash((tuple(entries), paths))
+        return known[1]
+
     def lines_of(self, path: str) -> list[str] | None:
         """The lines of a file with citations; None if it cannot be read."""
         content = self.files.read(path)
@@ -141,8 +193,10 @@ class TraceService:
     def comment_of(self, citation: Citation) -> str:
         """The comment of a citation, as written in its file."""
         lines = self.lines_of(citation.source)
-        if lines is None or citation.base is not None:
+        if lines is None or len(lines) < citation.line:
             return citation_comment(citation, COMMENT_STYLES[0])
+        if citation.base is not None:
+            return "\n".join(entry_lines(lines, citation.line - 1))
         return "\n".join(line.strip() for line in lines[citation.line - 1 : max(citation.end_line, citation.line)])
 
     def style_for(self, view: TraceView, near: Citation | None = None) -> CommentStyle:

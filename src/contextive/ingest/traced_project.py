@@ -38,6 +38,10 @@ class TraceState:
     specification_problems: dict[Target, str]
     usual_style: CommentStyle | None = None
     """The comment style of most source files with citations or, if there are none yet, of most source files."""
+    styles: tuple[CommentStyle, ...] = ()
+    """The comment styles in which source files are read, most frequent first."""
+    extracted: frozenset[Target] = frozenset()
+    """The specifications whose requirements are known. Others are only cited."""
 
     @cached_property
     def problems(self) -> tuple[Problem, ...]:
@@ -198,6 +202,10 @@ class TracedProject:
             specifications={t: found for t, found in inputs.specifications if isinstance(found, Specification)},
             specification_problems=failed,
             usual_style=_usual_style(inputs.sources, inputs.parsed),
+            styles=tuple(
+                style for style, _ in Counter(f.reading.style for f in inputs.sources if f.reading).most_common()
+            ),
+            extracted=frozenset(_extracted(inputs, analysis)),
         )
 
     def _file_problems(self, inputs: _Inputs, failed: Mapping[Target, str]) -> Iterator[Problem]:
@@ -229,6 +237,12 @@ class TracedProject:
         used = extracted | {target for target, _ in inputs.specifications}
         self._cache.keep_only({*inputs.sources, *used})
         self.files.keep_only({*(file.path for file in inputs.sources), *map(specifications.path_of, used)})
+
+
+def _extracted(inputs: _Inputs, analysis: Analysis) -> Iterator[Target]:
+    """The configured specifications, and those whose requirements are in requirement files or comments."""
+    yield from (target for _, target in inputs.configured)
+    yield from (target for target, report in analysis.reports.items() if report.requirements)
 
 
 def _usual_style(sources: Sequence[SourceFile], parsed: Sequence[ParsedFile]) -> CommentStyle | None:

@@ -9,6 +9,7 @@ from operator import eq
 
 from contextive.errors import ConfigError
 from contextive.ingest.parse_cache import ParseCache
+from contextive.trace.catalog import rfc_number
 from contextive.trace.citation import ParsedFile
 from contextive.trace.duvet_config import SpecificationSource, TraceSettings
 from contextive.trace.extraction import (
@@ -109,12 +110,19 @@ class TracedSpecifications:
     ##= docs/spec/trace.md#targets
     ##% The text of a URL MUST be read from the copy stored in the project.
     def path_of(self, target: Target) -> str:
-        """The file with the text of a target."""
-        return cached_path(target.path, self._settings.download_dir) if target.is_url else target.path
+        """The file with the text of a target. An unusual address of an RFC means the copy of its usual one."""
+        if not target.is_url:
+            return target.path
+        own = cached_path(target.path, self._settings.download_dir)
+        number = rfc_number(target.path)
+        if number is None:
+            return own
+        usual = cached_path(f"https://www.rfc-editor.org/rfc/rfc{number}", self._settings.download_dir)
+        return own if own == usual or self._files.is_file(own) or not self._files.is_file(usual) else usual
 
     def document_of(self, target: Target) -> str:
         """The file that identifies a document: the same for all its spellings."""
-        return stored_path(target.path, self._settings.download_dir)
+        return self.path_of(target) if target.is_url else stored_path(target.path, self._settings.download_dir)
 
     def _format_of(self, target: Target) -> Format:
         """The format named in a target or, if aliases are unified, in the configuration of the same document."""

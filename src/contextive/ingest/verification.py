@@ -22,8 +22,9 @@ def verify_index(
     yield from store.verify()
     if store.state("links") == "pending":
         yield Discrepancy("links", "a run was interrupted before the links between files were resolved")
-    found = indexer.discover().files
-    context = indexer.parse_context(found)
+    discovery = indexer.discover()
+    found = discovery.files
+    context = indexer.parse_context(discovery)
     extra = indexer.extra_chunks()
     parser_version = indexer.parser_version(context, extra_digests(extra))
     ledger = store.files.ledger()
@@ -57,3 +58,5 @@ def _compare(parsed: ParsedArtifact, store: Store) -> Iterator[Discrepancy]:
         yield Discrepancy(path, "its symbols differ")
     if set(store.files.references(path)) != set(parsed.references):
         yield Discrepancy(path, "its references differ")
+    if store.files.hints(path) != parsed.hints:
+        yield Discrepancy(path, "its type hints differ")

@@ -18,8 +18,8 @@ logger = logging.getLogger(__name__)
 
 _REDISCOVER_SECONDS = 3600.0
 _NO_PROVIDER = (
-    "Add one under providers in the configuration. Providers in the configuration file of a project need "
-    "contextive-mcp trust."
+    "Add one with a model under providers in the configuration; an API key in the environment alone is not enough. "
+    "Providers in the configuration file of a project need contextive-mcp trust. See docs/models.md."
 )
 
 
@@ -59,6 +59,11 @@ class ModelRouter:
         """Whether there is any provider."""
         return bool(self.providers)
 
+    @property
+    def setup_hint(self) -> str:
+        """What to configure if there is no provider, and why the configured ones cannot be used."""
+        return " ".join((*(f"{problem[0].upper()}{problem[1:]}." for problem in self.problems), _NO_PROVIDER))
+
     ##= docs/spec/models-and-recipes.md#model-router
     ##% The server MUST have a model router that picks a model for a request and invokes it.
     ##= docs/spec/models-and-recipes.md#model-selection
@@ -66,7 +71,7 @@ class ModelRouter:
     def pick(self, request: ModelRequest) -> ResolvedModel:
         """The model for a request, among the known models. Raises `NoModel` if there is none."""
         if not self.providers:
-            raise NoModel("No model provider is configured.", hint=_NO_PROVIDER)
+            raise NoModel("No model provider is configured.", hint=self.setup_hint)
         ##= docs/spec/models-and-recipes.md#model-selection
         ##% A model named in the request MUST take precedence over a task, and a task over everything else.
         if request.model is not None:

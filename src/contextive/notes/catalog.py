@@ -9,7 +9,6 @@ from functools import cached_property
 from operator import attrgetter
 
 from contextive.notes.note import Note
-from contextive.notes.search import SearchIndex
 from contextive.notes.slug import link_key, slugify
 from contextive.notes.wikilink import NoteLink
 
@@ -62,10 +61,6 @@ class NoteCatalog:
 
     def __init__(self, notes: Iterable[Note], previous: NoteCatalog | None = None) -> None:
         """`previous` is an earlier catalog of the same notes. Its results are reused where they are still valid."""
-        self._previous_index: SearchIndex | None = (
-            (previous._index or previous._previous_index) if previous is not None else None
-        )
-        self._index: SearchIndex | None = None
         self.problems: tuple[NoteProblem, ...] = ()
         self.notes: tuple[Note, ...] = tuple(
             sorted(self._with_unique_slugs(notes), key=lambda n: (n.created or 0.0, n.path))
@@ -80,13 +75,6 @@ class NoteCatalog:
     def newest_first(self) -> list[Note]:
         """The notes by creation time, newest first, then by path."""
         return sorted(self.notes, key=lambda note: (-(note.created or 0.0), note.path))
-
-    @property
-    def index(self) -> SearchIndex:
-        """The full-text index of the notes, newest first."""
-        if self._index is None:
-            self._index, self._previous_index = SearchIndex(self.newest_first, self._previous_index), None
-        return self._index
 
     def get(self, slug: str) -> Note | None:
         """The note with exactly this slug."""
@@ -230,6 +218,11 @@ class NoteCatalog:
         return names
 
     @cached_property
+    def _by_path(self) -> dict[str, int]:
+        """Indexes of notes by the whole path of their file."""
+        return {note.path: number for number, note in enumerate(self.notes)}
+
+    @cached_property
     def _paths(self) -> dict[str, int]:
         """Indexes of notes by path without suffix: the whole path, and its parts below each folder."""
         paths: dict[str, int] = {}
@@ -271,6 +264,8 @@ class NoteCatalog:
     def _target(self, link: NoteLink) -> int | None:
         if link.kind != "note" or not link.target:
             return None
+        if link.path is not None and (number := self._by_path.get(link.path)) is not None:
+            return number
         if link.heading and (number := self._names.get(link_key(f"{link.target}#{link.heading}"))) is not None:
             return number
         return self._find(link.target)
@@ -278,16 +273,16 @@ class NoteCatalog:
     @cached_property
     def _targets(self) -> list[list[int]]:
         """For each note, the indexes of the other notes that it links to, in order of first appearance."""
-        seen: dict[tuple[str, str | None], int | None] = {}
+        seen: dict[tuple[str | None, ...], int | None] = {}
         return [self._targets_of(number, seen) for number in range(len(self.notes))]
 
-    def _targets_of(self, number: int, seen: dict[tuple[str, str | None], int | None]) -> list[int]:
+    def _targets_of(self, number: int, seen: dict[tuple[str | None, ...], int | None]) -> list[int]:
         """The targets of one note. `seen` caches the targets of links."""
         targets: dict[int, None] = {}
         for link in self.notes[number].links:
             if link.kind != "note":
                 continue
-            key = (link.target, link.heading)
+            key = (link.target, link.heading, link.path)
             if key not in seen:
                 seen[key] = self._target(link)
             target = seen[key]

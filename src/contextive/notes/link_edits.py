@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from urllib.parse import quote
 
 from contextive.notes.catalog import NoteCatalog
 from contextive.notes.note import Note, stem_of, title_span
@@ -26,8 +27,8 @@ class NoteNames:
 
 ##= docs/spec/notes.md#page-changes
 ##% The tool `rename_page` MUST update the links in other notes and keep the form in which each is written.
-def rename_links(content: str, catalog: NoteCatalog, note: Note, to: NoteNames) -> str:
-    """The content with links to `note` changed to its new names. Each link keeps its form.
+def rename_links(content: str, catalog: NoteCatalog, note: Note, to: NoteNames, path: str = "") -> str:
+    """The content of the note at `path`, with links to `note` changed to its new names. Each link keeps its form.
 
     A slug becomes the new slug, a title the new title, a path the new path. Aliases, labels and headings do not
     change.
@@ -36,20 +37,22 @@ def rename_links(content: str, catalog: NoteCatalog, note: Note, to: NoteNames) 
 
     def rename(span: LinkSpan) -> str | None:
         written = content[span.name_start : span.name_end]
+        if span.link.path is not None:  # a Markdown link: the file stays in its folder and gets another name
+            return written[: written.rfind("/") + 1] + quote(to.path.rpartition("/")[2])
         return _new_name(written, old, to, note.aliases)
 
-    return _replace_links(content, catalog, note, rename, lambda span: (span.name_start, span.name_end))
+    return _replace_links(content, path, catalog, note, rename, lambda span: (span.name_start, span.name_end))
 
 
-def unlink(content: str, catalog: NoteCatalog, note: Note) -> str:
-    """The content with links to `note` replaced by plain text: the label, or else the name. Embeds are removed."""
+def unlink(content: str, catalog: NoteCatalog, note: Note, path: str = "") -> str:
+    """The content of the note at `path`, with links to `note` as plain text: the label, or else the name. Embeds are removed."""
 
     def plain(span: LinkSpan) -> str:
         if span.link.embed:
             return ""
         return span.link.label or content[span.name_start : span.name_end]
 
-    return _replace_links(content, catalog, note, plain, lambda span: (span.start, span.end))
+    return _replace_links(content, path, catalog, note, plain, lambda span: (span.start, span.end))
 
 
 def rename_heading(content: str, title: str) -> str:
@@ -60,13 +63,14 @@ def rename_heading(content: str, title: str) -> str:
 
 def _replace_links(
     content: str,
+    path: str,
     catalog: NoteCatalog,
     note: Note,
     edit: Callable[[LinkSpan], str | None],
     bounds: Callable[[LinkSpan], tuple[int, int]],
 ) -> str:
     pieces, position = [], 0
-    for span in find_links(content):
+    for span in find_links(content, path):
         if catalog.find_link(span.link) is not note:
             continue
         text = edit(span)

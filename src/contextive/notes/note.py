@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
 
 from contextive.notes.front_matter import parse_front_matter, text_value, text_values, time_value
 from contextive.notes.slug import first_slug
-from contextive.notes.wikilink import NoteLink, parse_links
+from contextive.notes.wikilink import NoteLink, parse_links, parse_tags
 
 TitleSource = Literal["front matter", "heading", "file name"]
 
@@ -31,6 +31,8 @@ class Note:
     aliases: tuple[str, ...] = ()
     created: float | None = None
     """Seconds since the epoch, or None if unknown."""
+    modified: float | None = field(default=None, compare=False)
+    """When the file was last written, in seconds since the epoch."""
     links: tuple[NoteLink, ...] = ()
     version: str = ""
     """A hash of the file's text, to detect whether the note changed since it was read."""
@@ -91,14 +93,22 @@ def parse_note(path: str, text: str) -> Note:
         title=title,
         content=content,
         head=text[: front.length],
-        tags=tuple(dict.fromkeys(tag.lstrip("#") for tag in text_values(front.values, "tags") if tag.lstrip("#"))),
+        tags=_distinct((*(tag.lstrip("#") for tag in text_values(front.values, "tags")), *parse_tags(content))),
         aliases=text_values(front.values, "aliases") or text_values(front.values, "alias"),
         created=time_value(front.values, "created_at" if "created_at" in front.values else "created"),
-        links=parse_links(content),
+        links=parse_links(content, path),
         version=version_of(text),
         title_source=source,
         problem=front.problem,
     )
+
+
+def _distinct(tags: tuple[str, ...]) -> tuple[str, ...]:
+    """The tags without repetitions that differ only in case."""
+    found: dict[str, str] = {}
+    for tag in filter(None, tags):
+        found.setdefault(tag.casefold(), tag)
+    return tuple(found.values())
 
 
 def title_span(content: str) -> tuple[int, int] | None:

@@ -22,12 +22,41 @@ _FENCE = re.compile(r"^(?:(`{3,})[^`\r\n]*|(~{3,})[^\r\n]*)$", re.MULTILINE)
 _ANY_FENCE = re.compile(r"```|~~~")
 _NOT_PLAIN = re.compile(r"\r|^ {0,3}<", re.MULTILINE)
 _BACKTICKS = re.compile(r"`+")
+_COMMENT = "%%"
 
 
 def prose_ranges(content: str) -> Iterator[TextRange]:
-    """The ranges of text outside code blocks. A code span is either left out too or completely inside a range."""
+    """The ranges of text outside code blocks and comments. A code span is either left out or completely in a range."""
     plain = _plain_prose(content)
-    yield from _parsed_prose(content) if plain is None else plain
+    ranges = _parsed_prose(content) if plain is None else plain
+    return _without_comments(content, list(ranges)) if _COMMENT in content else iter(ranges)
+
+
+##= docs/spec/notes.md#links
+##% A link in a comment between `%%` marks MUST NOT count.
+def _without_comments(content: str, ranges: list[TextRange]) -> Iterator[TextRange]:
+    """The ranges without the comments of Obsidian, which may span several ranges. A mark without a partner is text."""
+    marks = [at for start, end in ranges for at in _positions(content, _COMMENT, start, end)]
+    comments = iter([(first, second + len(_COMMENT)) for first, second in zip(marks[::2], marks[1::2], strict=False)])
+    comment = next(comments, None)
+    for start, end in ranges:
+        position = start
+        while comment is not None and comment[0] < end:
+            if position < comment[0]:
+                yield position, comment[0]
+            position = max(position, comment[1])
+            if comment[1] > end:
+                break
+            comment = next(comments, None)
+        if position < end:
+            yield position, end
+
+
+def _positions(content: str, mark: str, start: int, end: int) -> Iterator[int]:
+    at = content.find(mark, start, end)
+    while at >= 0:
+        yield at
+        at = content.find(mark, at + len(mark), end)
 
 
 def _plain_prose(content: str) -> list[TextRange] | None:

@@ -1,20 +1,31 @@
-"""Wikilinks: `[[target]]`, `[[target|label]]`, `[[target#heading]]` and `![[embed]]`, outside code."""
+"""Links and tags in the text of a note, outside code and comments.
+
+Links are `[[target]]`, `[[target|label]]`, `[[target#heading]]`, `![[embed]]` and `[label](file.md)`; tags are `#words`.
+"""
 
 from __future__ import annotations
 
+import posixpath
 import re
 from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
+from urllib.parse import unquote
 
-from contextive.notes.prose import prose_ranges
+from contextive.notes.prose import TextRange, prose_ranges
 from contextive.notes.slug import link_key
 
 LinkKind = Literal["note", "requirement", "file", "symbol"]
 
-_LINK = re.compile(r"\[\[([^\[\]\r\n]{1,1000})\]\]")
-_MARK = re.compile(r"\\.|`+|\[\[", re.DOTALL)
+_LINK = re.compile(
+    r"\[\[(?P<inner>[^\[\]\r\n]{1,1000})\]\]"
+    r"|(?<!!)\[(?P<label>[^\[\]\r\n]{0,500})\]\((?:<(?P<quoted>[^<>\r\n]{1,1000})>|(?P<bare>[^()<>\s]{1,1000}))"
+    r"(?:[ \t]{1,10}\"[^\"\r\n]{0,300}\")?\)"
+)
+_MARK = re.compile(r"\\.|`+|\[", re.DOTALL)
+_TAG = re.compile(r"(?<!\S)#(\w[\w/-]{0,100})(?![\w/-])")
+_NOTE_FILE = re.compile(r"(?![A-Za-z][A-Za-z0-9+.-]{0,30}:|/)[^#?]{1,1000}\.(?:md|markdown)\Z", re.IGNORECASE)
 _BACKTICKS = re.compile(r"`+")
 _REQUIREMENT = re.compile(r"req:([0-9a-f]{8,128})", re.IGNORECASE)
 _ATTACHMENT = re.compile(r".*\.(?!md\Z|markdown\Z)[a-z][a-z0-9]{0,7}", re.IGNORECASE)
@@ -29,6 +40,8 @@ class NoteLink:
     label: str | None = None
     heading: str | None = None
     embed: bool = False
+    path: str | None = None
+    """For a Markdown link, the path in the project that it leads to."""
 
     @property
     def target_text(self) -> str:
@@ -53,39 +66,75 @@ class LinkSpan:
     name_end: int
 
 
-def parse_links(content: str) -> tuple[NoteLink, ...]:
+def parse_links(content: str, path: str = "") -> tuple[NoteLink, ...]:
     """The links in a note's content, distinct by target and heading, in order of first appearance."""
     found: dict[tuple[str, str, str | None], NoteLink] = {}
-    for written, embed in _link_matches(content):
-        link = _parse_link(written[1], embed)
-        target = link_key(link.target) if link.kind == "note" else link.target
+    for span in find_links(content, path):
+        link = span.link
+        target = link.path or (link_key(link.target) if link.kind == "note" else link.target)
         found.setdefault((link.kind, target, link.heading), link)
     return tuple(found.values())
+
+
+##= docs/spec/notes.md#front-matter
+##% A word such as `#pump` in the text of a note MUST count as a tag.
+def parse_tags(content: str) -> tuple[str, ...]:
+    """The tags written in the text, distinct, in order of first appearance. A number is not a tag."""
+    if "#" not in content:
+        return ()
+    found: dict[str, None] = {}
+    for prose in prose_ranges(content):
+        for start, end in _outside_code(content, *prose):
+            for tag in _TAG.finditer(content, start, end):
+                name = tag[1].rstrip("/-")
+                if not name.replace("/", "").isdecimal():
+                    found[name] = None
+    return tuple(found)
 
 
 ##= docs/spec/notes.md#links
 ##% The text `[[target]]` outside code MUST be a link to the note whose slug, title, alias, file name or path is the
 ##% target.
-def find_links(content: str) -> Iterator[LinkSpan]:
-    """All occurrences of links, in order. A link to a heading of the same note has an empty target."""
-    for written, embed in _link_matches(content):
-        name = _parts(written[1])[0]
-        name_start = written.start(1) + len(name) - len(name.lstrip())
+def find_links(content: str, path: str = "") -> Iterator[LinkSpan]:
+    """All occurrences of links in the note at `path`, in order. A link to a heading of the same note has an empty target."""
+    for written in _link_matches(content):
+        inner = written["inner"]
+        if inner is None:
+            if (span := _markdown_link(written, path)) is not None:
+                yield span
+            continue
+        embed = written.start() > 0 and content[written.start() - 1] == "!"
+        name = _parts(inner)[0]
+        name_start = written.start("inner") + len(name) - len(name.lstrip())
         start = written.start() - 1 if embed else written.start()
-        yield LinkSpan(_parse_link(written[1], embed), start, written.end(), name_start, name_start + len(name.strip()))
+        yield LinkSpan(_parse_link(inner, embed), start, written.end(), name_start, name_start + len(name.strip()))
 
 
-def _link_matches(content: str) -> Iterator[tuple[re.Match[str], bool]]:
-    """The links as written, and whether each is an embed."""
-    if "[[" not in content:
+##= docs/spec/notes.md#links
+##% A Markdown link to a file that is a note MUST count as a link to this note.
+def _markdown_link(written: re.Match[str], path: str) -> LinkSpan | None:
+    """The link `[label](file.md)`, or None if it leads to something else than a Markdown file of the project."""
+    group = "quoted" if written["quoted"] is not None else "bare"
+    name, _, heading = written[group].partition("#")
+    target = unquote(name)
+    if not _NOTE_FILE.match(target):
+        return None
+    whole = posixpath.normpath(posixpath.join(posixpath.dirname(path), target))
+    if whole.startswith("../"):
+        return None
+    link = NoteLink("note", target, written["label"] or None, unquote(heading) or None, path=whole)
+    return LinkSpan(link, written.start(), written.end(), written.start(group), written.start(group) + len(name))
+
+
+def _link_matches(content: str) -> Iterator[re.Match[str]]:
+    if "[" not in content:
         return
     for start, end in prose_ranges(content):
-        for found in _link_matches_within(content, start, end):
-            yield found, found.start() > start and content[found.start() - 1] == "!"
+        yield from _link_matches_within(content, start, end)
 
 
 def _link_matches_within(content: str, start: int, end: int) -> Iterator[re.Match[str]]:
-    if content.find("[[", start, end) < 0:
+    if content.find("[", start, end) < 0:
         return
     if content.find("`", start, end) < 0 and content.find("\\", start, end) < 0:
         yield from _LINK.finditer(content, start, end)
@@ -97,13 +146,24 @@ def _link_matches_within(content: str, start: int, end: int) -> Iterator[re.Matc
         if mark[0][0] == "`":
             spans = spans or _Backticks(content, start, end)
             position = spans.end_of_span(mark.start(), mark.end())
-        elif mark[0] == "[[":
-            found = _LINK.match(content, mark.start(), end)
-            if found is None:
-                position = mark.start() + 1
-            else:
-                position = found.end()
-                yield found
+        elif mark[0] == "[" and (found := _LINK.match(content, mark.start(), end)) is not None:
+            position = found.end()
+            yield found
+
+
+def _outside_code(content: str, start: int, end: int) -> Iterator[TextRange]:
+    """The parts of a range of prose that are not code spans."""
+    spans: _Backticks | None = None
+    position = start
+    run = _BACKTICKS.search(content, start, end)
+    while run is not None:
+        spans = spans or _Backticks(content, start, end)
+        after = spans.end_of_span(run.start(), run.end())
+        if after > run.end():
+            yield position, run.start()
+            position = after
+        run = _BACKTICKS.search(content, after, end)
+    yield position, end
 
 
 ##= docs/spec/notes.md#links

@@ -7,17 +7,19 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Mapping
 from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from contextive.registry import Pack
+from contextive.registry import Context, Pack
 from contextive.registry.pack_json import pack_from_dict, pack_to_dict
 
 ##= docs/spec/host.md#discovery
 ##% Built-in packs MUST be found in a static registry.
 BUILTIN: dict[str, str] = {
+    "orient": "contextive.packs.orient",
     "introspect": "contextive.packs.introspect",
     "trace": "contextive.packs.trace",
     "notes": "contextive.packs.notes",
@@ -31,6 +33,18 @@ OFF_BY_DEFAULT: frozenset[str] = frozenset()
 
 REMOTE_PACKS: dict[str, frozenset[str]] = {"knowledge": frozenset({"km-help"})}
 """Packs whose calls can go to a gateway, each with the tools that need no index and always run locally."""
+
+
+def _upload_as_text(arguments: Mapping[str, Any], ctx: Context) -> tuple[str, dict[str, Any]] | None:
+    from contextive.packs.knowledge.remote_upload import upload_as_text
+
+    return upload_as_text(arguments, ctx)
+
+
+REMOTE_REWRITES: dict[str, Callable[[Mapping[str, Any], Context], tuple[str, dict[str, Any]] | None]] = {
+    "km-upload": _upload_as_text
+}
+"""Tools that need a file of this machine: how their calls are turned into calls that a gateway can answer."""
 
 SCHEDULED_TOOLS: dict[str, str] = {"ingest": "km-ingest-trigger", "backup": "km-backup-trigger"}
 """The tool that each scheduled job calls."""

@@ -16,6 +16,7 @@ pack = Pack(
     "introspect",
     title="Introspection",
     description="Server info, server health, and how to use the tools.",
+    default_tools=(),
 )
 
 
@@ -62,7 +63,7 @@ class ServerInfo(ToolOutput):
     version: str
     mode: Literal["stdio", "http", "in-process"]
     profile: str
-    scope: Literal["reader", "maintainer"] = Field(description="What this caller may do")
+    scope: Literal["reader", "writer", "maintainer"] = Field(description="What this caller may do")
     enabledToolPacks: list[str]  # noqa: N815 - a wire name
     providerCount: int  # noqa: N815 - a wire name
 
@@ -100,7 +101,7 @@ async def server_info(_input: NoInput, ctx: Context) -> ServerInfo:
         version=identity.version,
         mode=facts.mode,
         profile=ctx.profile,
-        scope="maintainer" if ctx.caller.scope == "maintainer" else "reader",
+        scope=ctx.caller.scope.value,
         enabledToolPacks=list(identity.packs),
         providerCount=facts.provider_count,
     )
@@ -122,6 +123,7 @@ def health(_input: NoInput, ctx: Context) -> Health:
     name="server",
     title="This server",
     description="Name, version, packs and tools of this server.",
+    members=("contextive:///tools/{name}",),
 )
 async def read_server(_variables: Mapping[str, str], ctx: Context) -> dict[str, Any]:
     facts = ctx.service(ServerFacts)
@@ -155,6 +157,7 @@ async def _complete_tool(prefix: str, _others: Mapping[str, str], ctx: Context) 
     description="One tool: purpose, arguments, result, scope, safety notes.",
     list_entries=_list_tools,
     complete={"name": _complete_tool},
+    listed=False,
 )
 async def read_tool(variables: Mapping[str, str], ctx: Context) -> dict[str, Any]:
     tool = _tools(ctx).get(variables["name"])

@@ -9,7 +9,10 @@ from pydantic import Field
 from contextive.packs.recipe_runner import LONGEST_RUN_SECONDS, RecipeRunAnswer, run_recipe
 from contextive.recipes.recipe import RECIPE_RUNNER_LABEL, RecipePaths
 from contextive.registry import Annotations, Context, Pack, Scope, ToolInput
+from contextive.registry.budget import Detail
 from contextive.registry.threads import run_in_thread
+
+_TOKENS = 1_500
 
 
 ##= docs/spec/models-and-recipes.md#km-recipe-run
@@ -20,6 +23,7 @@ class RecipeInput(ToolInput):
     recipe: str = Field(min_length=1, max_length=64, description="Name of the recipe, such as daily-health")
     vars: dict[str, Any] = Field(default_factory=dict, description="Values for the recipe's variables")
     dry_run: bool = Field(False, description="Check the recipe and list its steps without calling anything")
+    detail: Detail = "concise"
 
 
 async def recipe_run(given: RecipeInput, ctx: Context) -> RecipeRunAnswer:
@@ -28,7 +32,8 @@ async def recipe_run(given: RecipeInput, ctx: Context) -> RecipeRunAnswer:
 
     catalog = RecipeCatalog(ctx.service(RecipePaths).project)
     recipe = await run_in_thread(lambda: catalog.entry(given.recipe).recipe())
-    return await run_recipe(recipe, given.vars, ctx, dry_run=given.dry_run)
+    tokens = None if given.detail == "full" else _TOKENS
+    return await run_recipe(recipe, given.vars, ctx, dry_run=given.dry_run, tokens=tokens)
 
 
 ##= docs/spec/models-and-recipes.md#km-recipe-run

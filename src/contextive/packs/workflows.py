@@ -12,6 +12,7 @@ from contextive.packs.recipe_runner import LONGEST_RUN_SECONDS, RecipeRunAnswer,
 from contextive.recipes.recipe import RECIPE_RUNNER_LABEL, ModelCall, Recipe, VariableType
 from contextive.recipes.workflow import recipe_from_workflow
 from contextive.registry import Annotations, Context, Pack, Scope, Tool, ToolInput
+from contextive.registry.budget import ANSWER_TOKENS
 
 pack = Pack("workflows", title="Workflows", description="Sequences of steps from the configuration, one tool each.")
 
@@ -46,7 +47,9 @@ def _declare(result: Pack, recipe: Recipe, known: Mapping[str, Tool]) -> None:
     input_model = _input_model(recipe)
 
     async def run(given: ToolInput, ctx: Context) -> RecipeRunAnswer:
-        return await run_recipe(recipe, given.model_dump(by_alias=True, exclude_unset=True), ctx)
+        variables = given.model_dump(by_alias=True, exclude_unset=True)
+        # The outputs are what the configuration asks for, so they are never shortened.
+        return await run_recipe(recipe, variables, ctx, tokens=ANSWER_TOKENS, keep_outputs=True)
 
     run.__annotations__["given"] = input_model
     called = [known[tool] for tool in recipe.tools if tool in known]
@@ -58,7 +61,7 @@ def _declare(result: Pack, recipe: Recipe, known: Mapping[str, Tool]) -> None:
         f"workflow.{recipe.name}",
         title=f"Workflow {recipe.name}",
         description=_sentence(recipe.summary),
-        scope=Scope.MAINTAINER if any(tool.scope is Scope.MAINTAINER for tool in called) else Scope.READER,
+        scope=next((scope for scope in Scope if all(scope.covers(tool.scope) for tool in called)), Scope.MAINTAINER),
         labels=("workflow", RECIPE_RUNNER_LABEL),
         safety_notes="" if read_only else f"Calls {', '.join(recipe.tools)}, with your scope.",
         annotations=Annotations(

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Literal, TypeAlias
 
+from contextive.registry.budget import estimated_tokens, shortened
+
 Status: TypeAlias = Literal["success", "error", "skipped"]
 
 MAX_RESULT_BYTES = 8_000
@@ -81,6 +83,28 @@ class RunRecord:
             for step in self.steps
         ]
         return {**line, "captures": dict(self.captures)}
+
+
+##= docs/spec/models-and-recipes.md#km-recipe-run
+##% The concise result of a run MUST fit into 1,500 tokens and say what is left out.
+def short_run(run: Mapping[str, Any], tokens: int, *, keep_outputs: bool = False) -> dict[str, Any]:
+    """A run as JSON object within a budget: without the results of its steps, then with shorter outputs."""
+    if estimated_tokens(run) <= tokens:
+        return dict(run)
+    steps = [_without_result(step) for step in run["steps"]]
+    if keep_outputs:
+        return {**run, "steps": steps}
+    frame: dict[str, Any] = {**run, "steps": steps, "outputs": {}}
+    room = tokens - estimated_tokens(frame)
+    if room < tokens // 4:
+        frame = {**frame, "steps": shortened(frame["steps"], tokens // 2).value}
+        room = tokens - estimated_tokens(frame)
+    outputs = shortened(run["outputs"], room)
+    return {**frame, "outputs": outputs.value, **({"omitted": dict(outputs.omitted)} if outputs.omitted else {})}
+
+
+def _without_result(step: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in step.items() if key != "result"}
 
 
 @dataclass

@@ -31,11 +31,12 @@ from contextive.registry.declaration import (
 from contextive.registry.dispatch import CallRecord, Dispatcher, Limits, ToolResult
 from contextive.registry.paging import Page
 from contextive.registry.registry import PackRules, Registry, Surface
-from contextive.registry.scopes import OWNER_AS_MAINTAINER, OWNER_AS_READER, Caller, Scope
+from contextive.registry.scopes import OWNER_AS_MAINTAINER, OWNER_AS_READER, OWNER_AS_WRITER, Caller, Scope
 
 __all__ = [
     "OWNER_AS_MAINTAINER",
     "OWNER_AS_READER",
+    "OWNER_AS_WRITER",
     "Annotations",
     "Audio",
     "CallRecord",

@@ -60,6 +60,11 @@ class Client(Protocol):
         ...
 
     @property
+    def name(self) -> str | None:
+        """The name with which the client introduced itself, printable and short; for logs and the audit."""
+        ...
+
+    @property
     def answers(self) -> Mapping[str, dict[str, Any]]:
         """The answers that the client sent when it repeated the call."""
         ...
@@ -73,6 +78,7 @@ class Client(Protocol):
 class NoClient:
     """A client that cannot be reached during a call (CLI, REST)."""
 
+    name: str | None = None
     answers: Mapping[str, dict[str, Any]] = {}
     state: str | None = None
 

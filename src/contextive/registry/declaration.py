@@ -99,8 +99,16 @@ class Tool:
     annotations: Annotations = field(default_factory=Annotations)
     meta: Mapping[str, Any] = field(default_factory=dict)
     pack: str = ""
+    listed: bool = True
+    """Whether the default profile lists the tool. A tool that is not listed can still be called."""
+    essential: bool = False
+    """Whether clients that load tools on demand should always load this one."""
+    needs: str = ""
+    """What the project must have before the default profile lists the tool; empty means nothing."""
     timeout_seconds: float | None = None
     """Time limit for a tool that takes long; None means the limit of the server."""
+    list_field: str | None = None
+    """The field of the result that is the whole answer where a plain array is expected."""
     schemas: ToolSchemas | None = None
     """Schemas from `declared.json`; None means they are generated from the types of the handler."""
 
@@ -146,6 +154,8 @@ class ResourceEntry:
     description: str | None = None
     mime_type: str | None = None
     size: int | None = None
+    fields: Mapping[str, Any] = field(default_factory=dict)
+    """Fields of the resource itself, which the list below another resource adds to the entry."""
 
 
 ListHandler: TypeAlias = Callable[[int, int, Context], Awaitable[Sequence[ResourceEntry]] | Sequence[ResourceEntry]]
@@ -175,7 +185,11 @@ class Resource:
     """Whether the query parameters `offset` and `limit` select a part of it."""
     members: tuple[str, ...] = ()
     """Templates whose members are listed below it although their URIs are not directly below its own."""
+    listed: bool = True
+    """Whether the members of a template are in the list of all resources. Otherwise they are only in the list below their
+    parent, because there can be thousands of them."""
     pack: str = ""
+    needs: str = ""
 
     @cached_property
     def code(self) -> ResourceCode:
@@ -215,6 +229,7 @@ class Prompt:
     arguments: tuple[PromptArgument, ...] = ()
     scope: Scope = Scope.READER
     pack: str = ""
+    needs: str = ""
 
     @cached_property
     def code(self) -> PromptCode:
@@ -227,10 +242,25 @@ F = TypeVar("F", bound=Callable[..., Any])
 class Pack:
     """A named set of tools, resources and prompts, which its decorators add."""
 
-    def __init__(self, name: str, *, title: str, description: str) -> None:
+    def __init__(
+        self,
+        name: str,
+        *,
+        title: str,
+        description: str,
+        default_tools: Sequence[str] | None = None,
+        needs: str = "",
+        guide: str = "",
+    ) -> None:
+        """`default_tools` are the tools that the default profile lists; None means all. `needs` says what the project
+        must have before that profile lists anything of this pack. `guide` is the beginning of the instructions of a
+        profile that offers this pack alone."""
         self.name = name
         self.title = title
         self.description = description
+        self.default_tools = None if default_tools is None else frozenset(default_tools)
+        self.needs = needs
+        self.guide = guide
         self.tools: list[Tool] = []
         self.resources: list[Resource] = []
         self.prompts: list[Prompt] = []
@@ -250,7 +280,10 @@ class Pack:
         annotations: Annotations | None = None,
         output: type[BaseModel] | None = None,
         meta: Mapping[str, Any] | None = None,
+        essential: bool = False,
+        needs: str | None = None,
         timeout_seconds: float | None = None,
+        list_field: str | None = None,
     ) -> Callable[[F], F]:
         """Declare the decorated `handler(input, ctx) -> output` as a tool. Its type annotations define the schemas.
 
@@ -275,7 +308,11 @@ class Pack:
                     annotations=annotations or Annotations(),
                     meta=dict(meta or {}),
                     pack=self.name,
+                    listed=self.default_tools is None or name in self.default_tools,
+                    essential=essential,
+                    needs=self.needs if needs is None else needs,
                     timeout_seconds=timeout_seconds,
+                    list_field=list_field,
                 )
             )
             return handler
@@ -295,6 +332,7 @@ class Pack:
         complete: Mapping[str, CompleteHandler] | None = None,
         in_parts: bool = False,
         members: tuple[str, ...] = (),
+        listed: bool = True,
     ) -> Callable[[F], F]:
         """Declare the decorated `read(variables, ctx)` as the resource at `uri`, which may be a template.
 
@@ -314,6 +352,7 @@ class Pack:
                     scope=scope,
                     in_parts=in_parts,
                     members=members,
+                    listed=listed,
                     pack=self.name,
                 )
             )
@@ -343,6 +382,7 @@ class Pack:
                     arguments=tuple(arguments),
                     scope=scope,
                     pack=self.name,
+                    needs=self.needs,
                 )
             )
             return render

@@ -51,8 +51,10 @@ _SYSTEM_ERRNOS = frozenset(
 )
 """Errors caused by the system (disk, limits), not by a handler."""
 
+RESOURCE_PAGE_SIZE = 50
+"""The most entries on a page of `resources/list`."""
 _STRICT_JSON = json.JSONEncoder(allow_nan=False)
-_PLAIN_JSON = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
+_COMPACT_JSON = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,18 +191,22 @@ class Dispatcher:
         return bodies
 
     ##= docs/spec/host.md#resources-and-prompts
-    ##% The server MUST list the readable resources and be able to read each of them.
+    ##% The server MUST list the readable resources, except for members of templates that are only listed below their
+    ##% parent, and be able to read each of them.
     ##= docs/spec/host.md#resources-and-prompts
     ##% Resources that cannot be listed MUST NOT prevent the others from being listed; the result reports what is
     ##% missing and why.
     async def list_resources(self, surface: Surface, cursor: str | None, ctx: Context) -> Page[ResourceEntry]:
-        """One page of all readable resources: fixed ones and the members of every template."""
-        index, offset = _resource_position(cursor, len(surface.resources))
-        size = self.limits.page_size
+        """One page of the readable resources: fixed ones, then the members of templates that are listed."""
+        resources = sorted((r for r in surface.resources if r.listed), key=lambda resource: resource.is_template)
+        index, offset = _resource_position(cursor, len(resources))
+        ##= docs/spec/host.md#lists-and-pagination
+        ##% A page of the list of resources MUST have at most 50 entries.
+        size = min(self.limits.page_size, RESOURCE_PAGE_SIZE)
         items: list[ResourceEntry] = []
         failures: dict[str, ContextiveError] = {}
-        while index < len(surface.resources):
-            resource = surface.resources[index]
+        while index < len(resources):
+            resource = resources[index]
             wanted = size + 1 - len(items)
             entries: Sequence[ResourceEntry] = ()
             try:
@@ -230,7 +236,7 @@ class Dispatcher:
             found += [entry for entry in entries if resource.members or unquote(entry.uri).startswith(prefix)]
         if not found:
             await self.read(surface, uri, ctx)  # raises if the resource itself does not exist
-        return page_of("resources below", found, cursor, self.limits.page_size)
+        return page_of("resources below", found, cursor, min(self.limits.page_size, RESOURCE_PAGE_SIZE))
 
     ##= docs/spec/host.md#resources-and-prompts
     ##% A prompt MUST refuse unknown arguments and missing required ones.
@@ -415,7 +421,7 @@ def _checked_data(tool: Tool, reply: Reply) -> Any:
 
 def _as_json(data: Any) -> tuple[Any, str]:
     """The data and its JSON text, both fit for every wire."""
-    text = _PLAIN_JSON.encode(data)
+    text = _COMPACT_JSON.encode(data)
     clean = well_formed(text)
     return (data if clean is text else json.loads(clean)), escape_hidden_characters(clean)
 

@@ -133,7 +133,7 @@ class GatewayClient:
     ##= docs/spec/gateway.md#remote-mode
     ##% Without a maintainer token, a maintainer tool MUST fail before anything is sent.
     def _token(self, tool: Tool) -> str | None:
-        if tool.scope is Scope.MAINTAINER:
+        if tool.scope is not Scope.READER:
             if self.settings.admin_token is None:
                 raise Forbidden(f"{tool.name} needs the gateway's maintainer token.", hint="Set KM_ADMIN_TOKEN.")
             return self.settings.admin_token
@@ -297,7 +297,7 @@ def _failure(tool: Tool, status: int, body: bytes, retry_after: str) -> _CallFai
     received = received if isinstance(received, dict) else {}
     code = str(received.get("code", ""))
     logger.warning("gateway answered with status %d %s", status, code[:40] if code.isascii() else "")
-    variable = "KM_ADMIN_TOKEN" if tool.scope is Scope.MAINTAINER else "KM_READER_TOKEN"
+    variable = "KM_READER_TOKEN" if tool.scope is Scope.READER else "KM_ADMIN_TOKEN"
     match status:
         case 401:
             return _CallFailure(Unauthorized("The gateway does not accept this token.", hint=f"Check {variable}."))

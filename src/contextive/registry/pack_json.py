@@ -24,9 +24,20 @@ from contextive.registry.declaration import (
 )
 from contextive.registry.scopes import Scope
 
-_TOOL_FIELDS = ("name", "title", "description", "safety_notes", "invocation_hints", "timeout_seconds")
-_RESOURCE_FIELDS = ("uri", "name", "title", "description", "mime_type", "in_parts")
-_PROMPT_FIELDS = ("name", "title", "description")
+_TOOL_FIELDS = (
+    "name",
+    "title",
+    "description",
+    "safety_notes",
+    "invocation_hints",
+    "timeout_seconds",
+    "list_field",
+    "listed",
+    "essential",
+    "needs",
+)
+_RESOURCE_FIELDS = ("uri", "name", "title", "description", "mime_type", "in_parts", "listed", "needs")
+_PROMPT_FIELDS = ("name", "title", "description", "needs")
 
 
 def pack_to_dict(pack: Pack) -> dict[str, Any]:
@@ -35,6 +46,7 @@ def pack_to_dict(pack: Pack) -> dict[str, Any]:
         "name": pack.name,
         "title": pack.title,
         "description": pack.description,
+        "guide": pack.guide,
         "tools": [_tool_to_dict(tool) for tool in pack.tools],
         "resources": [_resource_to_dict(resource) for resource in pack.resources],
         "prompts": [_prompt_to_dict(prompt) for prompt in pack.prompts],
@@ -43,7 +55,7 @@ def pack_to_dict(pack: Pack) -> dict[str, Any]:
 
 def pack_from_dict(data: Mapping[str, Any], load: Callable[[], Pack]) -> Pack:
     """The pack with these declarations. `load` imports the real pack when code is needed."""
-    pack = Pack(data["name"], title=data["title"], description=data["description"])
+    pack = Pack(data["name"], title=data["title"], description=data["description"], guide=data["guide"])
     pack.tools = [_tool_from_dict(entry, pack.name, load) for entry in data["tools"]]
     pack.resources = [_resource_from_dict(entry, pack.name, load) for entry in data["resources"]]
     pack.prompts = [_prompt_from_dict(entry, pack.name, load) for entry in data["prompts"]]

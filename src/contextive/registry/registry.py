@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TypeVar
+from typing import Literal, TypeVar
 from urllib.parse import parse_qsl
 
 from contextive.errors import ContextiveError, Forbidden, PromptNotFound, ResourceNotFound, ToolNotFound
@@ -24,6 +25,21 @@ class PackRules:
     allowed: frozenset[str] | None = None
     blocked: frozenset[str] = frozenset()
     settings: Mapping[str, object] = field(default_factory=dict)
+    listed: Literal["default", "all"] | frozenset[str] = "default"
+    """The tools that the default profile lists."""
+
+    ##= docs/spec/host.md#listing
+    ##% The setting `toolPacks.<name>.tools` MUST choose which tools of a pack are listed: all, the default ones, or those
+    ##% named.
+    def lists(self, tool: Tool, present: AbstractSet[str]) -> bool:
+        """Whether the default profile lists this tool, in a project that has what is `present`."""
+        match self.listed:
+            case "default":
+                return tool.listed and _is_useful(tool, present)
+            case "all":
+                return True
+            case names:
+                return tool.name in names
 
     def admits(self, tool: Tool) -> bool:
         ##= docs/spec/host.md#discovery
@@ -46,13 +62,15 @@ class Surface:
     tools: Mapping[str, Tool]
     resources: tuple[Resource, ...]
     prompts: Mapping[str, Prompt]
-    withheld: frozenset[str] = frozenset()
-    """Names of tools that exist but that this caller may not use."""
+    withheld: Mapping[str, Scope] = field(default_factory=dict)
+    """The tools that exist but that this caller may not use, and the scope that each needs."""
     only: frozenset[str] | None = None
     """The tools that the caller's token is limited to, if it is limited."""
 
     ##= docs/spec/host.md#permissions
     ##% A tool that requires the maintainer scope MUST NOT be callable by a reader through any transport.
+    ##= docs/spec/host.md#listing
+    ##% A tool that is enabled and permitted but not listed MUST be callable by name on every transport.
     def tool(self, name: str) -> Tool:
         found = self.tools.get(name)
         if found is None:
@@ -61,13 +79,18 @@ class Surface:
 
     ##= docs/spec/host.md#permissions
     ##% A call to a tool that other callers may use but this caller may not MUST fail with the code `forbidden`.
+    ##= docs/spec/host.md#permissions
+    ##% A refusal MUST name the setting or the token that allows the call.
     def refusal(self, name: str) -> ContextiveError:
         """The error for a tool that is not in the surface: forbidden for this caller, or unknown."""
         if name not in self.withheld:
             return ToolNotFound(f"Unknown tool: {safe_repr(name)}.", hint=_nearest(name, self.tools))
         if self.only is not None and name not in self.only:
             return Forbidden(f"This token does not allow {name}.", hint=f"It allows: {', '.join(sorted(self.only))}.")
-        hint = "Use a maintainer token; for a stdio server, set KM_ADMIN_TOKEN."
+        if self.withheld[name] is Scope.WRITER:
+            hint = "Over stdio, start the server with --allow-writes; over HTTP, use a maintainer token."
+            return Forbidden(f"{name} writes, and this caller may only read.", hint=hint)
+        hint = "Use a maintainer token; for a stdio server, set KM_ADMIN_TOKEN to at least 16 characters."
         return Forbidden(f"{name} needs the maintainer scope.", hint=hint)
 
     ##= docs/spec/gateway.md#issued-tokens
@@ -75,7 +98,8 @@ class Surface:
     def limited_to(self, names: frozenset[str]) -> Surface:
         """Only the tools of these names. Resources and prompts are removed: they return the same data as the removed tools."""
         kept = {name: tool for name, tool in self.tools.items() if name in names}
-        return Surface(kept, (), {}, self.withheld | (self.tools.keys() - kept.keys()), names)
+        removed = {name: tool.scope for name, tool in self.tools.items() if name not in names}
+        return Surface(kept, (), {}, {**self.withheld, **removed}, names)
 
     def prompt(self, name: str) -> Prompt:
         found = self.prompts.get(name)
@@ -140,17 +164,35 @@ class Registry:
             tools = [tool for pack in packs for tool in pack.tools if self._rules(pack).admits(tool)]
             self._surfaces[key] = Surface(
                 tools={tool.name: tool for tool in tools if scope.covers(tool.scope)},
-                withheld=frozenset(tool.name for tool in tools if not scope.covers(tool.scope)),
+                withheld={tool.name: tool.scope for tool in tools if not scope.covers(tool.scope)},
                 resources=tuple(r for p in packs for r in p.resources if scope.covers(r.scope)),
                 prompts={m.name: m for p in packs for m in p.prompts if scope.covers(m.scope)},
             )
         return self._surfaces[key]
+
+    ##= docs/spec/host.md#listing
+    ##% The profile `contextive` MUST list the default tools of each pack that has something to work on.
+    def listed_part(self, surface: Surface, present: AbstractSet[str]) -> Surface:
+        """What the default profile lists of a surface, in a project that has what is `present`."""
+        if surface.only is not None:
+            return surface
+        rules = {name: self._rules(pack) for name, pack in self.packs.items()}
+        return replace(
+            surface,
+            tools={name: tool for name, tool in surface.tools.items() if rules[tool.pack].lists(tool, present)},
+            resources=tuple(resource for resource in surface.resources if _is_useful(resource, present)),
+            prompts={name: prompt for name, prompt in surface.prompts.items() if _is_useful(prompt, present)},
+        )
 
     def settings_of(self, pack: str) -> Mapping[str, object]:
         return self.rules[pack].settings if pack in self.rules else {}
 
     def _rules(self, pack: Pack) -> PackRules:
         return self.rules.get(pack.name, PackRules())
+
+
+def _is_useful(declared: Tool | Resource | Prompt, present: AbstractSet[str]) -> bool:
+    return not declared.needs or declared.needs in present
 
 
 def conflicts(pack: Pack, others: Iterable[Pack]) -> list[str]:

@@ -9,12 +9,11 @@ from typing import Any, Literal
 from contextive.knowledge.symbol import Symbol
 from contextive.search.filters import ParsedFilters
 from contextive.search.graph_context import GraphContext
+from contextive.search.relevance import Evidence, RelevanceLevel
 from contextive.search.signals import Signals
-from contextive.search.snippets import Snippet
 from contextive.store.values import AsOf
 
 Mode = Literal["hybrid", "lexical", "dense"]
-Detail = Literal["concise", "full"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,12 +26,13 @@ class SearchRequest:
     filters: ParsedFilters = field(default_factory=ParsedFilters)
     sort_by_vector: bool | None = None
     """None means: as configured."""
-    detail: Detail = "concise"
     explain: bool = False
     mode: Mode = "hybrid"
     """The evaluation runs lexical and dense search alone to compare them with hybrid search."""
     request_id: str | None = None
     """The caller's id for this request; one is generated if it is None."""
+    only_relevant: bool = True
+    """Return nothing if nothing relevant was found. The evaluation turns this off, because it measures the ranking."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class FoundSymbol:
 
 @dataclass(frozen=True, slots=True)
 class FoundChunk:
-    """The chunk of a result, as it is returned to the caller."""
+    """The chunk of a result."""
 
     chunk_id: str
     artifact_path: str
@@ -55,23 +55,19 @@ class FoundChunk:
     tags: tuple[str, ...]
     title: str
     text: str
-    truncated: int
-    """Number of characters left out of `text`."""
     line_start: int
     line_end: int
-    snippet: Snippet
     score: float
     """Same as the adjusted score."""
+    relevance: float
+    """The probability that this chunk is about the query, whatever the other results are."""
     coverage_missing: bool
     coverage_ratio: float
     subsystem_criticality: str | float | None
     git_timestamp: float | None
     language: str | None
     symbols: tuple[FoundSymbol, ...]
-    """The first five."""
-    symbol_count: int
-    symbol_ids: tuple[str, ...]
-    """The ids of all symbols; the evaluation compares them with judgements."""
+    """All symbols that it declares."""
     editor_uri: str | None = None
 
 
@@ -86,6 +82,8 @@ class Scoring:
     weighted_vector_score: float
     weighted_lexical_score: float
     adjusted_score: float
+    """The score that ranks the results of this query, times the relevance of its best result. So it can be compared
+    with scores of other queries."""
     signals: Signals
     mode: Literal["heuristic"] = "heuristic"
 
@@ -97,7 +95,21 @@ class SearchResult:
     chunk: FoundChunk
     graph_context: GraphContext | None
     scoring: Scoring
+    evidence: Evidence
+    """What says that the chunk is about the query."""
     explain: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NearestMatch:
+    """The best match of a query without relevant results."""
+
+    chunk_id: str
+    artifact_path: str
+    title: str
+    line_start: int
+    line_end: int
+    score: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,8 +126,15 @@ class SearchMetadata:
     request_id: str
     embedding_model: str | None
     scoring_mode: Literal["heuristic"] = "heuristic"
-    truncated_results: int = 0
-    """Number of results with a shortened text."""
+    direct_scan: Mapping[str, int] | None = None
+    """How many files were searched without the index, and how many were not read; None if none had to be."""
+    relevance: RelevanceLevel = "good"
+    message: str | None = None
+    """What an answer without relevant results says."""
+    nearest: NearestMatch | None = None
+    """The best of the results that were left out because none is relevant."""
+    corrected: Mapping[str, str] = field(default_factory=dict)
+    """Misspelled words of the query, each with the word that was searched for as well."""
 
 
 @dataclass(frozen=True, slots=True)

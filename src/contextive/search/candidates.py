@@ -9,9 +9,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from contextive.errors import Unavailable, UpstreamError
-from contextive.knowledge.tokeniser import query_identifiers, query_terms, tokenise, unstemmed_words
+from contextive.knowledge.tokeniser import query_terms, tokenise, unstemmed_words
 from contextive.search.answer import Mode
 from contextive.search.embedding.protocol import Embedder
+from contextive.search.query_reading import ReadQuery, read_query
 from contextive.search.semantic_weight import WEIGHT_ALL_TERMS_FOUND, semantic_weight
 from contextive.store.protocol import Store
 from contextive.store.values import ChunkFilter, LexicalQuery, SearchHits
@@ -31,6 +32,7 @@ class Candidates:
 
     lexical: Mapping[int, float]
     cosines: Mapping[int, float]
+    asked: ReadQuery
     model: str | None = None
     """Name of the model that embedded the query."""
     no_vectors_reason: str | None = None
@@ -74,24 +76,23 @@ class CandidateFinder:
     ##% Filters MUST restrict what is searched, not the results of a search.
     def find(self, query: str, embedding: QueryEmbedding, where: ChunkFilter, mode: Mode) -> Candidates:
         """The candidates for a query; without an embedding, those of lexical search alone."""
-        lexical_hits = self._lexical_search(query, where) if mode != "dense" else _NO_HITS
+        asked = read_query(query, self._store.search.chunk_counts)
+        lexical_hits = self._lexical_search(asked.lexical, where) if mode != "dense" else _NO_HITS
         lexical = _scores(lexical_hits)
         if embedding.vector is None:
             stale = _stale_generation(lexical_hits)
-            return Candidates(lexical, {}, no_vectors_reason=embedding.no_vectors_reason, stale_generation=stale)
+            return Candidates(lexical, {}, asked, no_vectors_reason=embedding.no_vectors_reason, stale_generation=stale)
         embedder, vector = embedding.vector
         dense_hits = self._store.search.dense(embedder.model, vector, DEPTH, where)
         cosines = _scores(dense_hits)
         only_lexical = [number for number in lexical if number not in cosines]
         if only_lexical:
             cosines |= self._store.search.cosines(embedder.model, vector, only_lexical)
-        no_vectors_reason = None if cosines or not lexical else "No embeddings have been computed yet."
         weight, stale = self._semantic_weight(query, lexical), _stale_generation(lexical_hits, dense_hits)
-        return Candidates(lexical, cosines, embedder.model.name, no_vectors_reason, weight, stale)
+        return Candidates(lexical, cosines, asked, embedder.model.name, None, weight, stale)
 
-    def _lexical_search(self, query: str, where: ChunkFilter) -> SearchHits:
-        lexical_query = LexicalQuery(query_terms(query), (*query_identifiers(query), *unstemmed_words(query)))
-        return self._store.search.lexical(lexical_query, DEPTH, where) if lexical_query.terms else _NO_HITS
+    def _lexical_search(self, query: LexicalQuery, where: ChunkFilter) -> SearchHits:
+        return self._store.search.lexical(query, DEPTH, where) if query.terms else _NO_HITS
 
     def _semantic_weight(self, query: str, lexical: Mapping[int, float]) -> float:
         if not lexical:
@@ -107,11 +108,11 @@ class CandidateFinder:
 
     ##= docs/spec/knowledge.md#km-search-requests
     ##% A time filter MUST leave out files that have no time, and the answer says so.
-    def hides_undated(self, query: str, where: ChunkFilter, found: Candidates) -> bool:
+    def hides_undated(self, where: ChunkFilter, found: Candidates) -> bool:
         """Whether the time filter left out a chunk because its file has no timestamp."""
         if where.updated_after is None:
             return False
-        without_time_filter = _scores(self._lexical_search(query, replace(where, updated_after=None)))
+        without_time_filter = _scores(self._lexical_search(found.asked.lexical, replace(where, updated_after=None)))
         left_out = [number for number in without_time_filter if number not in found.lexical]
         headers = self._store.files.chunk_headers(left_out, with_symbols=False)
         return any(header.artifact.git is None for header in headers.values())

@@ -8,7 +8,7 @@ from typing import Final
 
 from contextive.search.embedding.protocol import Embedder
 from contextive.store.protocol import Store
-from contextive.store.values import STATE_VECTOR_MODEL
+from contextive.store.values import STATE_VECTOR_MODEL, STATE_VECTOR_SETTING, AsOf
 
 BATCH_CHUNKS: Final = 64
 """Chunks per commit: the most work that an interrupted run loses."""
@@ -19,17 +19,21 @@ def embed_pending(
     embedder: Embedder,
     stop: threading.Event,
     progress: Callable[[int, int], None] | None = None,
+    *,
+    setting: str | None = None,
 ) -> int:
     """Embed every chunk that has no vector of this model; returns how many were embedded.
 
     Each batch is committed, so a run that was stopped or killed is resumed by the next one, and a chunk whose text is
-    unchanged is never embedded again. `progress` receives the number done and the total.
+    unchanged is never embedded again. `progress` receives the number done and the total. `setting` is the configured name
+    of the model.
     """
     model = f"{embedder.model.name}/{embedder.model.dimensions}"
-    if store.state(STATE_VECTOR_MODEL) != model:
+    if (store.state(STATE_VECTOR_MODEL), store.state(STATE_VECTOR_SETTING)) != (model, setting):
         # From now on every answer counts the chunks that lack an embedding of this model.
         with store.transaction() as writer:
             writer.put_state(STATE_VECTOR_MODEL, model)
+            writer.put_state(STATE_VECTOR_SETTING, setting)
     done = 0
     previous: tuple[tuple[int, str], ...] = ()
     while not stop.is_set():
@@ -51,6 +55,20 @@ def embed_pending(
         if progress is not None:
             progress(done, done + store.as_of().pending_vectors)
     return done
+
+
+##= docs/spec/knowledge.md#index-updates
+##% Every place that reports missing embeddings MUST report the same number.
+def missing_embeddings(as_of: AsOf, setting: str) -> int:
+    """How many chunks have no embedding of the configured model; 0 if embeddings are turned off."""
+    if setting == "none":
+        return 0
+    return as_of.pending_vectors if as_of.vector_setting in (setting, None) else as_of.chunk_count
+
+
+def missing_embeddings_text(missing: int, chunks: int) -> str:
+    """A sentence that says how many embeddings are missing, and what follows from that."""
+    return f"{missing} of {chunks} chunks have no embedding yet, so search finds them by words only."
 
 
 def text_to_embed(title: str, text: str) -> str:

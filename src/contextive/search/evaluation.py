@@ -139,7 +139,7 @@ def _judged_name(chunk: FoundChunk, grades: Mapping[str, float]) -> str:
     heading = f"{chunk.artifact_path}#{chunk.title.rpartition(' > ')[2]}"
     # A long function is split. Its later pieces declare no symbol, so the name is taken from their title.
     pieces = (f"{chunk.artifact_path}::{name}" for name in chunk.title.rpartition(" (")[0].split(", "))
-    for name in (chunk.chunk_id, *chunk.symbol_ids, *pieces, heading, chunk.artifact_path):
+    for name in (chunk.chunk_id, *(found.symbol.id for found in chunk.symbols), *pieces, heading, chunk.artifact_path):
         if name in grades:
             return name
     return chunk.chunk_id
@@ -179,6 +179,6 @@ def _gain(scores: Sequence[QueryMetrics], baseline: Sequence[QueryMetrics]) -> M
 
 
 def _run_query(service: SearchService, judgement: Judgement, mode: Mode) -> QueryMetrics:
-    response = service.search(SearchRequest(judgement.query, limit=MAX_LIMIT, mode=mode))
+    response = service.search(SearchRequest(judgement.query, limit=MAX_LIMIT, mode=mode, only_relevant=False))
     names = answer_names((result.chunk for result in response.results), judgement.grades)
     return score_ranking(names, judgement.grades)

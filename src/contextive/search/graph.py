@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, cast
 
 from contextive.errors import InvalidIdentifier, InvalidRequest, NotFound
-from contextive.knowledge.graph import LABELS, Direction, Edge, Label, Node
+from contextive.knowledge.graph import EDGE_TYPES, LABELS, Direction, Edge, Label, Node
+from contextive.knowledge.lifecycle import CONNECTING_EDGES
 from contextive.knowledge.node_ids import parse_node_id
 from contextive.store.protocol import Store
 from contextive.store.values import NumberedEdges
@@ -33,6 +34,8 @@ _WALKED_EDGES = (
     "EXERCISES", "IMPORTS", "CALLS", "CITES", "TESTS", "LINKS_TO", "PART_OF",
 )  # fmt: skip
 """All types but HAS_CHUNK: the chunks of a file are not its neighbours."""
+STRUCTURAL_EDGES = ("HAS_CHUNK", "DECLARES_SYMBOL")
+"""Edges from a file to its own parts. A big file has hundreds of them."""
 _LABEL_SCORES: dict[Label, float] = {
     "Subsystem": 0.95,
     "DesignDoc": 0.85,
@@ -48,15 +51,15 @@ _LABEL_SCORES: dict[Label, float] = {
     "TelemetryChannel": 0.50,
     "Artifact": 0.45,
 }
+_MATCH_SCORES = {"whole": 0.9, "start": 0.6, "part": 0.3}
 _CONNECTING_EDGES = {
     "Chunk": ("HAS_CHUNK",),
     "Symbol": ("CALLS", "EXERCISES", "CITES", "TESTS", "LINKS_TO"),
     "Requirement": ("CITES", "TESTS", "LINKS_TO"),
     "Note": ("LINKS_TO",),
-    "IntegrationMessage": ("IMPLEMENTS",),
-    "TelemetryChannel": ("EMITS",),
 }
-"""A node with none of these edges is an orphan. For labels not listed here, ARTIFACT_EDGES applies."""
+"""A node with none of these edges is an orphan. Other nodes are orphans if they have no edge except to their own parts."""
+_SNIPPET_CHARACTERS = 160
 _SNIPPETS = ("description", "text", "title", "qualified_name", "path", "name")
 
 
@@ -71,11 +74,13 @@ class Relationship:
 
 @dataclass(frozen=True, slots=True)
 class Neighbourhood:
-    """A node and its relationships; `total` also counts those left out."""
+    """A node and a page of its relationships; `total` counts those of all pages."""
 
     node: Node
     relationships: tuple[Relationship, ...]
     total: int
+    structural: Mapping[str, int] = field(default_factory=dict)
+    """Relationships that are counted and not listed, by type."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,10 +112,11 @@ class SubsystemPage:
     subsystem: Node
     related: tuple[RelatedNode, ...]
     total: int
-    cursor: str | None
     artifacts: tuple[Node, ...]
     bounded: bool
     """Whether the walk stopped at its limit, so there may be more nodes than `total`."""
+    structural: Mapping[str, int] = field(default_factory=dict)
+    """Nodes that are counted and not listed, by the type of the edge to them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,49 +170,79 @@ class GraphService:
             names = ", ".join(node.id for node in ignoring_case[:5])
             raise InvalidIdentifier("Several nodes have this id if case is ignored.", hint=f"Use one of: {names}.")
         similar = self._store.graph.find_nodes(key.rpartition("/")[2], labels, 3)
-        hint = f"Similar: {', '.join(node.id for node in similar)}." if similar else "Find ids with km-graph-search."
+        hint = (
+            f"Similar: {', '.join(found.node.id for found in similar)}."
+            if similar
+            else "Find ids with km-graph-search."
+        )
         raise NotFound(f"There is no node {_short(node_id)}.", hint=hint)
 
-    def node(self, node_id: str, relationships: Relationships, limit: int) -> Neighbourhood:
-        """A node and up to `limit` of its relationships."""
+    ##= docs/spec/knowledge.md#km-graph-node
+    ##% Relationships MUST be paged with `cursor`, each returned exactly once.
+    def node(
+        self, node_id: str, relationships: Relationships, limit: int, *, offset: int = 0, structure: bool = True
+    ) -> Neighbourhood:
+        """A node and up to `limit` of its relationships. Without `structure`, edges to its own parts are only counted."""
         node = self.resolve(node_id)
         if relationships == "none":
             return Neighbourhood(node, (), 0)
         direction = _DIRECTIONS[relationships]
-        edges = self._store.graph.expand([node.id], (), direction, MAX_NEIGHBOURS)
-        total = (
-            len(edges) if len(edges) < MAX_NEIGHBOURS else sum(self._store.graph.degree(node.id, direction).values())
-        )
-        ends = [(edge, *_seen_from(node.id, edge)) for edge in edges]
-        ends.sort(key=lambda end: (end[0].type, end[1], end[2]))
-        targets = self._store.graph.nodes(other for _, _, other in ends[:limit])
+        counts = {} if direction == "incoming" else self._store.graph.degree(node.id, "outgoing")
+        hidden = {} if structure else {kind: counts[kind] for kind in STRUCTURAL_EDGES if counts.get(kind)}
+        edges = self._edges(node.id, direction, without=hidden)
+        total = len(edges)
+        if total >= MAX_NEIGHBOURS:
+            total = sum(self._store.graph.degree(node.id, direction).values()) - sum(hidden.values())
+        ends = sorted(
+            ((edge, *_seen_from(node.id, edge)) for edge in edges), key=lambda end: (end[0].type, end[1], end[2])
+        )[offset : offset + limit]
+        targets = self._store.graph.nodes(other for _, _, other in ends)
         found = tuple(
-            Relationship(edge.type, way, targets.get(other) or placeholder(other)) for edge, way, other in ends[:limit]
+            Relationship(edge.type, way, targets.get(other) or placeholder(other)) for edge, way, other in ends
         )
-        return Neighbourhood(node, found, total)
+        return Neighbourhood(node, found, total, hidden)
+
+    def _edges(self, node_id: str, direction: Direction, without: Collection[str]) -> tuple[Edge, ...]:
+        """The edges at a node, without outgoing ones of some types."""
+        if not without:
+            return self._store.graph.expand([node_id], (), direction, MAX_NEIGHBOURS)
+        kinds = tuple(kind for kind in EDGE_TYPES if kind not in without)
+        found = self._store.graph.expand([node_id], kinds, "outgoing", MAX_NEIGHBOURS)
+        if direction == "both":
+            found += self._store.graph.expand([node_id], (), "incoming", MAX_NEIGHBOURS)
+        return tuple(dict.fromkeys(found))
 
     ##= docs/spec/knowledge.md#km-graph-subsystem
     ##% Related nodes MUST be paged with `cursor`, each returned exactly once, and counted in `total`.
     ##= docs/spec/knowledge.md#km-graph-subsystem
     ##% Artifacts MUST be omitted if `include_artifacts` is false.
     def subsystem(
-        self, name: str, *, depth: int, limit: int, cursor: str | None, include_artifacts: bool
+        self, name: str, *, depth: int, limit: int, offset: int = 0, include_artifacts: bool, structure: bool = True
     ) -> SubsystemPage:
-        """A subsystem, a page of the nodes within `depth` hops, and its artifacts."""
+        """A subsystem, a page of the nodes within `depth` hops, and its artifacts.
+
+        Without `structure`, symbols that are reached only because a file declares them are counted and not listed.
+        """
         root = self._subsystem_node(name)
         with self._store.snapshot():
-            walk = self._walk(root.id, max(1, min(depth, MAX_DEPTH)))
-            start = decode_offset(cursor)
-            page = self._page(walk, start, limit)
-        end, total = start + len(page), walk.total
+            walk = self._walk(root.id, max(1, min(depth, MAX_DEPTH)), structure=structure)
+            page = self._page(walk, offset, limit)
+            declared = 0 if structure else self._declared_symbols(walk)
         return SubsystemPage(
             subsystem=root,
             related=page,
-            total=total,
-            cursor=encode_offset(end) if page and end < total else None,
+            total=walk.total,
             artifacts=self.artifacts_of(root.id) if include_artifacts else (),
             bounded=walk.bounded,
+            structural={"DECLARES_SYMBOL": declared} if declared else {},
         )
+
+    def _declared_symbols(self, walk: _Traversal) -> int:
+        """How many more nodes the walk would reach from its inner levels through DECLARES_SYMBOL."""
+        inner = {number for level in walk.levels[:-1] for number in level.reached}
+        steps = self._store.graph.numbered_edges(sorted(inner), ("DECLARES_SYMBOL",), MAX_NEIGHBOURS)
+        reached = {number for level in walk.levels for number in level.reached}
+        return len({far for _, _, far in steps.outgoing} - reached)
 
     def artifacts_of(self, subsystem_id: str) -> tuple[Node, ...]:
         """The files of a subsystem, sorted by path."""
@@ -214,19 +250,22 @@ class GraphService:
         found = self._store.graph.nodes({edge.source for edge in edges})
         return tuple(sorted(found.values(), key=lambda node: node.key)[:MAX_ARTIFACTS])
 
-    def search(self, term: str, limit: int) -> tuple[FoundNode, ...]:
-        """Nodes whose key or name contains the term, ordered by label. A blank term finds nothing."""
+    ##= docs/spec/knowledge.md#km-graph-search
+    ##% Nodes with exactly that name MUST come first, then nodes whose name starts with the term, then all others.
+    def search(self, term: str, limit: int, *, labels: Sequence[Label] = (), offset: int = 0) -> tuple[FoundNode, ...]:
+        """Nodes whose key or name contains the term, the best matches first; only those with one of `labels` if given."""
         if not term.strip():
-            return ()
-        found = self._store.graph.find_nodes(term.strip(), tuple(_LABEL_SCORES), limit)
-        return tuple(FoundNode(node, _LABEL_SCORES[node.label], _snippet(node)) for node in found)
+            raise InvalidRequest("The term is blank.", hint="Give a part of a name, path or title.")
+        searched = tuple(label for label in _LABEL_SCORES if not labels or label in labels)
+        found = self._store.graph.find_nodes(term.strip(), searched, limit, offset)
+        return tuple(FoundNode(node, _name_score(node.label, match), _snippet(node)) for node, match in found)
 
     def orphans(self, label: str, limit: int, cursor: str | None) -> tuple[tuple[Node, ...], str | None]:
         """A page of the unconnected nodes of a label, and the cursor of the next page."""
         if label not in LABELS:
             raise InvalidRequest(f"There is no label {_short(label)}.", hint=f"Labels: {', '.join(LABELS)}.")
         after = decode_text(cursor) if cursor else None
-        found = self._store.graph.unconnected(label, _CONNECTING_EDGES.get(label, ARTIFACT_EDGES), after, limit + 1)
+        found = self._store.graph.unconnected(label, _CONNECTING_EDGES.get(label, CONNECTING_EDGES), after, limit + 1)
         more = len(found) > limit
         return found[:limit], encode_text(found[limit - 1].key) if more else None
 
@@ -245,15 +284,16 @@ class GraphService:
             walk = self._walk(root, depth)
             return list(self._page(walk, 0, walk.total)), walk.bounded
 
-    def _walk(self, root: str, depth: int) -> _Traversal:
+    def _walk(self, root: str, depth: int, *, structure: bool = True) -> _Traversal:
         """Every node within `depth` hops in either direction, up to MAX_WALKED. Reads numbers only, no names."""
+        types = _WALKED_EDGES if structure else tuple(kind for kind in _WALKED_EDGES if kind not in STRUCTURAL_EDGES)
         start = self._store.graph.node_number(root)
         seen = {start}
         frontier = {start} if start is not None else set()
         levels: list[_Level] = []
         bounded = False
         while frontier and len(levels) < depth and not bounded:
-            steps = self._store.graph.numbered_edges(list(frontier), _WALKED_EDGES, MAX_NEIGHBOURS)
+            steps = self._store.graph.numbered_edges(list(frontier), types, MAX_NEIGHBOURS)
             reached = {far for rows in (steps.outgoing, steps.incoming) for _, _, far in rows} - seen
             remaining = MAX_WALKED + 1 - len(seen)
             if len(reached) > remaining:
@@ -308,20 +348,15 @@ class GraphService:
         return self.resolve(name if name.startswith("Subsystem:") else f"Subsystem:{name}")
 
 
+def _name_score(label: Label, match: str) -> float:
+    """How well a node fits a term: mostly by its name, then by its label."""
+    return round(_MATCH_SCORES[match] + 0.1 * _LABEL_SCORES[label], 3)
+
+
 def placeholder(node_id: str) -> Node:
     """A node for an edge whose end is not in the store."""
     name = parse_node_id(node_id)
     return Node(name.labels[0], name.key)
-
-
-def encode_offset(offset: int) -> str:
-    return encode_text(str(offset))
-
-
-def decode_offset(cursor: str | None) -> int:
-    """The offset in a cursor; 0 if the cursor is invalid."""
-    text = decode_text(cursor) if cursor else ""
-    return int(text) if text is not None and text.isascii() and text.isdigit() and len(text) < 10 else 0
 
 
 def encode_text(text: str) -> str:
@@ -348,7 +383,10 @@ def _title(node: Node) -> str:
 
 def _snippet(node: Node) -> str:
     values: Iterable[object] = (node.properties.get(name) for name in _SNIPPETS)
-    return next((value[:200] for value in values if isinstance(value, str) and value), node.key)
+    return next(
+        (value[:_SNIPPET_CHARACTERS] for value in values if isinstance(value, str) and value),
+        node.key[:_SNIPPET_CHARACTERS],
+    )
 
 
 def _short(text: str) -> str:

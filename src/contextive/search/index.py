@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from contextive.errors import ContextiveError, ProjectMissing, Unavailable
 from contextive.ingest.settings import RUN_WAIT_SECONDS, IngestProgress, IngestRequest, IngestSettings, ReportSettings
-from contextive.store.values import STATE_VECTOR_MODEL
+from contextive.store.values import STATE_PARSE_CONTEXT
 from contextive.workspace.directory_handles import require_project
 from contextive.workspace.shared_refresh import SharedRefresh
 
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from contextive.search.graph import GraphService
     from contextive.search.search_event_log import SearchEventLog
     from contextive.search.service import SearchService, SearchSettings
+    from contextive.search.usages import UsageFinder
     from contextive.search.watcher import IndexWatcher
     from contextive.store.protocol import Store
     from contextive.store.values import AsOf, Repair, Run, StoreCondition
@@ -44,8 +45,10 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _FIRST_RUN_WAIT_SECONDS = 5.0
+_SEARCH_WAIT_SECONDS = 2.0
+"""A search waits less: it can scan files that are not indexed yet."""
 _LOAD_WAIT_SECONDS = 20.0
-_ROWS_POLL_SECONDS = 0.05
+_POLL_SECONDS = 0.05
 _IDLE_SECONDS = 20.0
 
 
@@ -106,8 +109,8 @@ class Index:
         self._pool: ParserPool | None = None
         self._idle: threading.Timer | None = None
         self._watcher: IndexWatcher | None = None
-        self._was_filled = False
-        """Whether the index had rows before: if it is empty now, it was removed and is not new."""
+        self._was_complete = False
+        """Whether the index was complete before: if it is not now, it was removed and is not new."""
         self.running: tuple[str, int, int] | None = None
         """Phase, done and total of the current run of this process."""
 
@@ -131,14 +134,30 @@ class Index:
             return self._graph
 
     @property
-    def search(self) -> SearchService:
+    def usages(self) -> UsageFinder:
         self.ensure_fresh()
+        from contextive.search.usages import UsageFinder
+
+        return UsageFinder(self.store)
+
+    @property
+    def search(self) -> SearchService:
+        self.ensure_fresh(_SEARCH_WAIT_SECONDS)
         with self._lock:
             if self._search is None:
+                from contextive.search.direct_scan import UnindexedFiles
                 from contextive.search.service import SearchService
 
                 self._search = SearchService(
-                    self.store, self.embedder, self.search_settings, self._links, observer=self._observer
+                    self.store,
+                    self.embedder,
+                    self.search_settings,
+                    self._links,
+                    observer=self._observer,
+                    missing_embeddings=self._missing,
+                    unindexed=UnindexedFiles(
+                        self.settings.root, self.settings.state_dir, self.settings.ingest, self.store
+                    ),
                 )
             return self._search
 
@@ -185,30 +204,41 @@ class Index:
         return self.with_pending(self.store.as_of())
 
     def with_pending(self, known: AsOf) -> AsOf:
-        """A state together with the number of files known to have changed since."""
-        pending = self._watcher.pending_files if self._watcher is not None else 0
-        return replace(known, pending_files=pending) if pending else known
+        """A state with the number of files that still have to be indexed, and of chunks without an embedding."""
+        files = self._watcher.pending_files if self._watcher is not None else 0
+        return replace(known, pending_files=max(known.pending_files, files), pending_vectors=self._missing(known))
+
+    def _missing(self, known: AsOf) -> int:
+        from contextive.search.embedding_worker import missing_embeddings
+
+        return missing_embeddings(known, self.settings.embedding.model)
 
     ##= docs/spec/knowledge.md#index-updates
     ##% When no server maintains the index, an answer MUST reflect every file saved before the call.
-    def ensure_fresh(self) -> None:
-        """Without a watcher, index changed files now. With one, wait a few seconds for its first run."""
+    def ensure_fresh(self, wait_seconds: float = _FIRST_RUN_WAIT_SECONDS) -> None:
+        """Without a watcher, index changed files now. With one, wait until the first run of the project has finished,
+        or until the watcher has been running for `wait_seconds`."""
         require_project(self.settings.root)
         if self._is_served:
             self.start_watching()
         if self._watcher is None:
             self._refresh.run(self._catch_up)
-        elif self.store.generation():
-            self._was_filled = True
+        elif self._is_complete():
+            self._was_complete = True
         else:
-            self._wait_for_rows(self._watcher)
+            # An index that was removed is rebuilt soon, so it is waited for again.
+            start = time.monotonic() if self._was_complete else self._watcher.started_at
+            self._wait_for_first_run(self._watcher, start + wait_seconds)
 
-    def _wait_for_rows(self, watcher: IndexWatcher) -> None:
-        """Wait a few seconds for the first run, or until an index that was removed is rebuilt by any process."""
-        deadline = time.monotonic() + _FIRST_RUN_WAIT_SECONDS
-        watcher.first_run_done.wait(_FIRST_RUN_WAIT_SECONDS)
-        while self._was_filled and not self.store.generation() and time.monotonic() < deadline:
-            time.sleep(_ROWS_POLL_SECONDS)
+    def _is_complete(self) -> bool:
+        """Whether a run has ever finished on this index."""
+        return self.store.state(STATE_PARSE_CONTEXT) is not None
+
+    ##= docs/spec/knowledge.md#index-updates
+    ##% Before the first run has finished, a search MUST wait for it for at most two seconds.
+    def _wait_for_first_run(self, watcher: IndexWatcher, deadline: float) -> None:
+        while not (self._is_complete() or watcher.problem) and time.monotonic() < deadline:
+            time.sleep(_POLL_SECONDS)
 
     def ingest(
         self,
@@ -220,7 +250,6 @@ class Index:
         always_record: bool = True,
     ) -> IngestResult:
         """Run an ingest, record it with its reports, and return its result."""
-        from contextive.ingest.gc_tuning import less_frequent_gc
         from contextive.search.events import RunEnded
         from contextive.store.sqlite.faults import Damaged
 
@@ -245,9 +274,6 @@ class Index:
         finally:
             self.running = None
             self._schedule_parser_shutdown()
-        if outcome.did_something and not request.dry_run:
-            with less_frequent_gc():
-                self.store.search.catch_up()
         if not request.dry_run and (always_record or outcome.did_something):
             self._reporter().record(outcome, self.settings.ingest.include, always=always_record)
         if not request.dry_run:
@@ -300,9 +326,14 @@ class Index:
         if self.settings.embedding.model == "none" and not dummy:
             return 0
         embedding = self.settings.embedding
-        model = open_embedder("dummy" if dummy else embedding.model, url=embedding.url, key=embedding.key)
+        setting = "dummy" if dummy else embedding.model
+        model = open_embedder(setting, url=embedding.url, key=embedding.key)
         return embed_pending(
-            self.store, model, stop or threading.Event(), lambda done, total: progress("embed", done, total)
+            self.store,
+            model,
+            stop or threading.Event(),
+            lambda done, total: progress("embed", done, total),
+            setting=setting,
         )
 
     def start_watching(self) -> None:
@@ -354,16 +385,13 @@ class Index:
 
     def embedding_problem(self) -> str:
         """Why some chunks have no embedding; empty if every chunk has one, or embeddings are turned off."""
-        if self.settings.embedding.model == "none":
-            return ""
-        chunks = sum(of_type.chunks for of_type in self.store.files.totals().values())
-        missing = self.as_of().pending_vectors if self.store.state(STATE_VECTOR_MODEL) else chunks
-        if not missing:
+        from contextive.search.embedding_worker import missing_embeddings_text
+
+        as_of = self.as_of()
+        if not as_of.pending_vectors:
             return ""
         reason = f" {self._watcher.embedding_problem}" if self._watcher is not None else ""
-        return (
-            f"{missing} of {chunks} chunks have no embedding yet, so search finds them by words only.{reason}".rstrip()
-        )
+        return f"{missing_embeddings_text(as_of.pending_vectors, as_of.chunk_count)}{reason}".rstrip()
 
     def coverage(self, most: int) -> dict[str, Any]:
         """The contents of the index, with at most `most` files by name."""
@@ -406,7 +434,7 @@ class Index:
     def _reporter(self) -> Reporter:
         from contextive.ingest.reports import Reporter
 
-        return Reporter(self.store, self.settings.reports)
+        return Reporter(self.store, self.settings.reports, self.settings.root)
 
     def _catch_up(self) -> None:
         from contextive.ingest.plan import RunInProgress

@@ -7,31 +7,34 @@ import re
 import threading
 import time
 import uuid
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final
 
 from contextive.errors import ContextiveError, InvalidRequest
-from contextive.knowledge.tokeniser import query_terms
+from contextive.knowledge.tokeniser import query_terms, tokenise
 from contextive.search.answer import (
     FoundChunk,
     FoundSymbol,
+    NearestMatch,
     Scoring,
     SearchMetadata,
     SearchRequest,
     SearchResponse,
     SearchResult,
 )
-from contextive.search.candidates import CandidateFinder, QueryEmbedding
+from contextive.search.candidates import CandidateFinder, Candidates, QueryEmbedding
+from contextive.search.direct_scan import DirectScan, UnindexedFiles
 from contextive.search.editor_links import EditorLinks
 from contextive.search.embedding.protocol import Embedder
+from contextive.search.embedding_worker import missing_embeddings_text
 from contextive.search.events import Observer, SearchCompleted, SearchFailed, ignore_event
 from contextive.search.fusion import FusedHit, fuse
 from contextive.search.graph_context import GraphContext, GraphContextReader, GraphContexts
 from contextive.search.ranking import RankingRules, RuledScore, apply_rules, query_features
+from contextive.search.relevance import NOTHING_RELEVANT, Evidence, Judgement, comparable_cosine, judge, relevance_level
 from contextive.search.signals import Signals, graph_gain, read_signals
-from contextive.search.snippets import TEXT_BUDGET, best_lines, trim_text
 from contextive.search.subsystem_members import SubsystemMembers
 from contextive.search.weights import Weights
 from contextive.store.protocol import Store
@@ -41,7 +44,8 @@ MAX_LIMIT: Final = 25
 MAX_QUERY_CHARACTERS: Final = 4000
 MAX_RANKED: Final = 60
 """Candidates that the ranking rules are applied to."""
-MAX_SYMBOLS: Final = 5
+JUDGED_RESULTS: Final = 10
+"""If none of the first results is relevant, nothing is."""
 MAX_CONCURRENT_SEARCHES: Final = max(4, os.cpu_count() or 1)
 """Further searches of the process wait. With dozens of threads competing for the interpreter lock, every step of
 every search, and everything else in the process, would wait for all the others."""
@@ -59,7 +63,6 @@ class SearchSettings:
     sort_by_vector: bool = False
     graph_max_results: int = 20
     graph_time_budget_ms: int = 750
-    text_budget: int = TEXT_BUDGET
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +93,13 @@ class SearchService:
         links: EditorLinks | None = None,
         clock: Callable[[], float] = time.time,
         observer: Observer = ignore_event,
+        missing_embeddings: Callable[[AsOf], int] = lambda as_of: as_of.pending_vectors,
+        unindexed: UnindexedFiles | None = None,
     ) -> None:
         """`embedder` returns the loaded model or raises Unavailable; None means lexical search only."""
+        self._missing_embeddings = missing_embeddings
+        self._unindexed = unindexed
+        self._has_embedder = embedder is not None
         self._store = store
         self._finder = CandidateFinder(store, embedder)
         self._context_reader = GraphContextReader(store)
@@ -143,6 +151,7 @@ class SearchService:
         weights = self._settings.weights
         found = self._finder.find(query, embedding, where, request.mode)
         query_weights = weights.for_query(found.semantic_weight)
+        scan = self._scan_unindexed(request, query, found, as_of)
         fused = fuse(
             found.lexical,
             found.cosines,
@@ -156,6 +165,9 @@ class SearchService:
         headers = self._store.files.chunk_headers(
             [hit.number for hit in fused[:MAX_RANKED]], with_symbols=bool(features.names)
         )
+        if scan is not None:
+            fused = self._with_scanned(fused, scan)
+            headers = {**headers, **scan.headers()}
         by_number = {hit.number: hit for hit in fused[:MAX_RANKED] if hit.number in headers}
         ruled = apply_rules(
             features,
@@ -172,21 +184,46 @@ class SearchService:
         ranked = self._apply_graph_signals(query, ruled, headers, by_number, contexts, as_of)
         if not by_vector:
             ranked.sort(key=lambda chunk: (-chunk.adjusted, chunk.header.artifact.path, chunk.header.sequence))
-        # Only returned chunks are read in full. Chunks that were deleted meanwhile are left out.
-        rows = self._store.files.chunks([chunk.header.number for chunk in ranked[:limit]])
-        ranked = [chunk for chunk in ranked[:limit] if chunk.header.number in rows]
+        # Only the first chunks are read in full. Chunks that were deleted meanwhile are left out.
+        first = [n for chunk in ranked[: max(limit, JUDGED_RESULTS)] if (n := chunk.header.number) > 0]
+        rows = dict(self._store.files.chunks(first))
+        rows |= scan.rows if scan is not None else {}
+        ranked = [chunk for chunk in ranked if chunk.header.number in rows]
+        evidence = _evidence(ranked, rows, found)
+        judgement = judge(evidence)
+        level = relevance_level(judgement.best)
+        # While files are searched without the index, the rarity of words is not known well enough to say "none".
+        if level == "none" and ranked and (scan is not None or _must_return(request, found)):
+            level = "weak"
 
-        warnings = (
-            [f"Results are from lexical search only. {found.no_vectors_reason}"] if found.no_vectors_reason else []
-        )
+        warnings = [] if limit == request.limit else [f"The limit was set to {limit}: 1 to {MAX_LIMIT} are allowed."]
+        warnings += self._embedding_warnings(request, found, as_of)
+        if scan is not None:
+            warnings.append(scan.warning())
+            as_of = replace(as_of, pending_files=as_of.pending_files or scan.files_scanned + scan.files_left)
         if found.stale_generation is not None:
-            warnings.append(_STALE_WARNING.format(found.stale_generation, as_of.generation))
+            if scan is None:
+                warnings.append(_STALE_WARNING.format(found.stale_generation, self._store.generation()))
             as_of = replace(as_of, generation=min(as_of.generation, found.stale_generation))
+        nearest = None
+        ##= docs/spec/knowledge.md#relevance
+        ##% A search for something that the index does not contain MUST return no results, the message `Nothing relevant
+        ##% was found`, and the best weak match in `nearest`.
+        if level == "none" and request.only_relevant:
+            nearest, ranked = _nearest(ranked, rows, judgement), []
+        ranked = ranked[:limit]
         warnings += self._graph_warnings(request, ranked, contexts)
-        if self._finder.hides_undated(query, where, found):
+        if self._finder.hides_undated(where, found):
             warnings.append("The recency filter skipped results that have no timestamp.")
-        terms = query_terms(query)
-        results = tuple(self._to_result(chunk, rows[chunk.header.number], terms, request) for chunk in ranked)
+        results = tuple(
+            self._to_result(chunk, rows[chunk.header.number], evidence[chunk.header.number], judgement)
+            for chunk in ranked
+        )
+        if request.explain:
+            results = tuple(
+                replace(result, explain=_explain(query, chunk, result.evidence, judgement.best))
+                for result, chunk in zip(results, ranked, strict=True)
+            )
         metadata = SearchMetadata(
             result_count=len(results),
             graph_context_included=any(result.graph_context for result in results),
@@ -197,7 +234,11 @@ class SearchService:
             filters_applied=request.filters.applied,
             request_id=request.request_id or uuid.uuid4().hex,
             embedding_model=found.model,
-            truncated_results=sum(1 for result in results if result.chunk.truncated),
+            direct_scan=scan.counts() if scan is not None else None,
+            relevance=level,
+            message=None if results else NOTHING_RELEVANT,
+            nearest=nearest,
+            corrected=found.asked.corrected,
         )
         self._observer(_completed_event(request, ranked, contexts))
         return SearchResponse(request.query, results, metadata, as_of)
@@ -209,6 +250,39 @@ class SearchService:
             return GraphContexts({})
         first = headers[: self._settings.graph_max_results]
         return self._context_reader.read(first, as_of, budget_ms=self._settings.graph_time_budget_ms)
+
+    ##= docs/spec/knowledge.md#index-updates
+    ##% A search MUST NOT return an empty list only because indexing is behind.
+    def _scan_unindexed(self, request: SearchRequest, query: str, found: Candidates, as_of: AsOf) -> DirectScan | None:
+        """The passages of files that the index does not cover yet; None if it covers them all."""
+        if self._unindexed is None or request.mode == "dense":
+            return None
+        is_behind = found.stale_generation is not None
+        is_empty = not (found.lexical or found.cosines)
+        if self._unindexed.index_is_complete and not (is_empty and (is_behind or as_of.pending_files)):
+            return None
+        return self._unindexed.scan(query, request.filters.where, all_files=is_behind)
+
+    def _with_scanned(self, fused: Sequence[FusedHit], scan: DirectScan) -> list[FusedHit]:
+        """Indexed and scanned passages, best first, all scored by the words that they contain."""
+        rows = self._store.files.chunks([hit.number for hit in fused[:MAX_RANKED]])
+        hits = [
+            FusedHit(hit.number, score, hit.cosine, score, 0.0)
+            for hit in fused[:MAX_RANKED]
+            if (row := rows.get(hit.number)) is not None and (score := scan.score(row)) is not None
+        ]
+        hits += [FusedHit(number, score, None, score, 0.0) for number, score in scan.scores.items()]
+        return sorted(hits, key=lambda hit: (-hit.score, hit.number))
+
+    ##= docs/spec/knowledge.md#ranking
+    ##% While embeddings are missing, every hybrid search MUST warn and give their number.
+    def _embedding_warnings(self, request: SearchRequest, found: Candidates, as_of: AsOf) -> list[str]:
+        warnings = (
+            [f"Results are from lexical search only. {found.no_vectors_reason}"] if found.no_vectors_reason else []
+        )
+        if self._has_embedder and request.mode != "lexical" and (missing := self._missing_embeddings(as_of)):
+            warnings.append(missing_embeddings_text(missing, as_of.chunk_count))
+        return warnings
 
     def _graph_warnings(
         self, request: SearchRequest, ranked: Sequence[_RankedChunk], contexts: GraphContexts
@@ -251,13 +325,13 @@ class SearchService:
             ranked.append(_RankedChunk(header, fused[score.number], score, context, criticality, signals, gain))
         return ranked
 
+    ##= docs/spec/knowledge.md#relevance
+    ##% The scores of different queries MUST be comparable.
     def _to_result(
-        self, ranked: _RankedChunk, row: ChunkRow, terms: Collection[str], request: SearchRequest
+        self, ranked: _RankedChunk, row: ChunkRow, evidence: Evidence, judgement: Judgement[int]
     ) -> SearchResult:
         chunk, artifact = row.chunk, row.artifact
-        text, truncated = chunk.text, 0
-        if request.detail == "concise":
-            text, truncated = trim_text(text, self._settings.text_budget)
+        scale = judgement.best
         found = FoundChunk(
             chunk_id=chunk.chunk_id,
             artifact_path=artifact.path,
@@ -266,12 +340,11 @@ class SearchService:
             namespace=artifact.namespace,
             tags=chunk.tags or artifact.tags,
             title=chunk.title,
-            text=text,
-            truncated=truncated,
+            text=chunk.text,
             line_start=chunk.line_start,
             line_end=chunk.line_end,
-            snippet=best_lines(chunk, terms),
-            score=ranked.adjusted,
+            score=ranked.adjusted * scale,
+            relevance=judgement.by_key[ranked.header.number],
             coverage_missing=bool(ranked.signals.coverage_missing),
             coverage_ratio=ranked.signals.coverage_ratio,
             subsystem_criticality=ranked.criticality,
@@ -279,21 +352,51 @@ class SearchService:
             language=artifact.language,
             symbols=tuple(
                 FoundSymbol(symbol, self._links.link(artifact.path, symbol.line_start, symbol.line_end))
-                for symbol in row.symbols[:MAX_SYMBOLS]
+                for symbol in row.symbols
             ),
-            symbol_count=len(row.symbols),
-            symbol_ids=tuple(symbol.id for symbol in row.symbols),
             editor_uri=self._links.link(artifact.path, chunk.line_start, chunk.line_end),
         )
         scoring = Scoring(
             vector_score=ranked.fused.cosine,
             lexical_score=ranked.fused.lexical,
-            weighted_vector_score=ranked.fused.vector_share,
-            weighted_lexical_score=ranked.fused.lexical_share,
-            adjusted_score=ranked.adjusted,
+            weighted_vector_score=ranked.fused.vector_share * scale,
+            weighted_lexical_score=ranked.fused.lexical_share * scale,
+            adjusted_score=ranked.adjusted * scale,
             signals=ranked.signals,
         )
-        return SearchResult(found, ranked.context, scoring, _explain(ranked, terms) if request.explain else None)
+        return SearchResult(found, ranked.context, scoring, evidence)
+
+
+def _evidence(
+    ranked: Sequence[_RankedChunk], rows: Mapping[int, ChunkRow], found: Candidates
+) -> Mapping[int, Evidence]:
+    """What each chunk has in common with the query, by chunk number."""
+    evidence = {}
+    for chunk in ranked:
+        row = rows[chunk.header.number]
+        tokens = frozenset(tokenise(f"{row.chunk.title}\n{row.artifact.path}\n{row.chunk.text}"))
+        cosine = comparable_cosine(chunk.fused.cosine, found.model)
+        evidence[chunk.header.number] = found.asked.topic.evidence(tokens, cosine)
+    return evidence
+
+
+def _nearest(
+    ranked: Sequence[_RankedChunk], rows: Mapping[int, ChunkRow], judgement: Judgement[int]
+) -> NearestMatch | None:
+    """The chunk that is most likely to be about the query."""
+    best = max(ranked, key=lambda chunk: judgement.by_key[chunk.header.number], default=None)
+    if best is None:
+        return None
+    chunk, score = rows[best.header.number].chunk, best.adjusted * judgement.best
+    return NearestMatch(chunk.chunk_id, best.header.artifact.path, chunk.title, chunk.line_start, chunk.line_end, score)
+
+
+##= docs/spec/knowledge.md#relevance
+##% A search with a filter, or for an identifier that occurs in the index, MUST return its results even if none seems relevant.
+def _must_return(request: SearchRequest, found: Candidates) -> bool:
+    """Whether results must be returned although none seems relevant."""
+    # Words that are not indexed yet cannot be judged.
+    return bool(request.filters.applied) or found.asked.topic.names_identifier or found.stale_generation is not None
 
 
 def _completed_event(
@@ -321,13 +424,14 @@ def _by_cosine(hit: FusedHit) -> tuple[float, float, int]:
 
 ##= docs/spec/knowledge.md#km-search-answers
 ##% With `explain`, the parts of a score MUST add up to the score.
-def _explain(ranked: _RankedChunk, terms: Collection[str]) -> dict[str, Any]:
-    """The parts of a score; their sum is the adjusted score."""
+def _explain(query: str, ranked: _RankedChunk, evidence: Evidence, scale: float) -> dict[str, Any]:
+    """The parts of a score; their sum is the adjusted score. All are multiplied by the relevance of the best result."""
     return {
-        "terms": list(terms),
-        "lexical": ranked.fused.lexical_share,
-        "vector": ranked.fused.vector_share,
-        "rules": dict(ranked.ruled.gains),
-        "graph": ranked.gain,
-        "adjusted_score": ranked.adjusted,
+        "terms": list(query_terms(query)),
+        "lexical": ranked.fused.lexical_share * scale,
+        "vector": ranked.fused.vector_share * scale,
+        "rules": {name: gain * scale for name, gain in ranked.ruled.gains.items()},
+        "graph": ranked.gain * scale,
+        "adjusted_score": ranked.adjusted * scale,
+        "relevance": asdict(evidence),
     }

@@ -46,7 +46,7 @@ class IndexWatcher:
         self._holder = holder
         self._stop = threading.Event()
         self._embed = threading.Event()
-        self.first_run_done = threading.Event()
+        self.started_at = time.monotonic()
         self.pending_files = 0
         self.state = "waiting"
         self.problem = ""
@@ -88,7 +88,6 @@ class IndexWatcher:
                 continue
             if lease is None:
                 self.state, self.problem = "another process updates the index", ""
-                self.first_run_done.set()
                 self._stop.wait(_LEASE_SECONDS)
                 continue
             try:
@@ -112,12 +111,11 @@ class IndexWatcher:
             logger.warning("the run ended early: %s", error.full_message())
             return False
         except (ContextiveError, OSError) as error:
-            if not self._stop.is_set():
-                self._observer(WatcherRan(False))
+            if self._stop.is_set():
+                return False  # the server is ending; the next run continues
+            self._observer(WatcherRan(False))
             self._failed(error)
             return False
-        finally:
-            self.first_run_done.set()
         self._observer(WatcherRan(True))
         self.pending_files = 0
         self.state = "watching"
@@ -193,8 +191,7 @@ class IndexWatcher:
     def _failed(self, error: ContextiveError | OSError) -> None:
         message = error.message if isinstance(error, ContextiveError) else _error_text(error)
         self.state = f"failed: {message}"
-        if not self._stop.is_set():
-            self._report_problem(f"Changed files are not indexed: {message}")
+        self._report_problem(f"Changed files are not indexed: {message}")
         logger.warning("the index is not kept up to date: %s", _error_text(error))
         self._stop.wait(_RETRY_SECONDS)
 

@@ -13,6 +13,7 @@ from urllib.parse import quote, unquote, urlsplit
 
 from contextive.trace.analysis import Analysis, MatchedCitation
 from contextive.trace.citation import Citation, Problem
+from contextive.trace.front_page import description_of, name_of, title_of
 from contextive.trace.level import CitationType
 from contextive.trace.requirement import Requirement
 from contextive.trace.specification import Format, Section, Specification, parse_specification, slug
@@ -23,6 +24,7 @@ _RFC_NAME = re.compile(
     r"(?:https?://(?:[a-z]+\.)?(?:rfc-editor|ietf)\.org/(?:[a-z]+/)*)?rfc[ -]?(\d{1,5})(?:\.[a-z]+)?/?\Z", re.IGNORECASE
 )
 _RESOURCE = re.compile(r"(?:duvet://)?/specifications/([^/]+)")
+_REGISTRY = re.compile(r"\bIANA\b")
 _PARENT_FOLDERS = re.compile(r"\A(?:\.\./)+")
 MIN_PREFIX = 8
 EMPTY_SECTION_ID = "-"
@@ -43,10 +45,14 @@ class SpecificationEntry:
     target: Target
     specification: Specification
 
-    @property
+    @cached_property
     def name(self) -> str:
-        number = _RFC_NUMBER.search(self.target.path) if self.target.is_url else None
-        return self.specification.title or (f"RFC {number.group(1)}" if number else self.target.path)
+        return name_of(self.target, self.specification)
+
+    @cached_property
+    def title(self) -> str:
+        """The name with the title of the document."""
+        return title_of(self.specification, self.name)
 
     @property
     def url(self) -> str:
@@ -54,13 +60,8 @@ class SpecificationEntry:
 
     @cached_property
     def description(self) -> str:
-        """The beginning of the document's text, or its name."""
-        for section in self.specification.sections:
-            if section.id not in _BOILERPLATE:
-                text = " ".join(line.text.strip() for line in section.text_lines[:8] if line.text.strip())
-                if text:
-                    return text if len(text) <= 200 else text[:199].rsplit(" ", 1)[0] + "…"
-        return self.name
+        """The beginning of the document's abstract or introduction, or its title."""
+        return description_of(self.specification, self.title)
 
     @property
     def path(self) -> str:
@@ -74,9 +75,6 @@ class SpecificationEntry:
         return self.specification.section(name) or (
             self.specification.section("") if name == EMPTY_SECTION_ID else None
         )
-
-
-_BOILERPLATE = frozenset({"name-copyright-notice", "name-status-of-this-memo", "name-table-of-contents"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,8 +135,23 @@ class TraceCatalog:
 
     @cached_property
     def uncited(self) -> tuple[Requirement, ...]:
-        """The requirements that no code cites, in the same order."""
+        """The requirements without any citation, in the same order."""
         return tuple(requirement for requirement in self.requirements if not requirement.is_cited)
+
+    @cached_property
+    def not_implemented(self) -> tuple[Requirement, ...]:
+        """The uncited requirements, and those that only tests and todos cite."""
+        return tuple(requirement for requirement in self.requirements if requirement.implementation == "none")
+
+    ##= docs/spec/trace.md#get-prioritized-requirements
+    ##% A requirement about an IANA registry MUST be marked, and come after the others of the same level, status and
+    ##% number of todos.
+    def is_about_registry(self, requirement: Requirement) -> bool:
+        """Whether a requirement is for those who assign numbers, so that no code can implement it."""
+        if _REGISTRY.search(requirement.text):
+            return True
+        sections = self.entry_of(requirement.target).specification.sections_around(requirement.section)
+        return any(_REGISTRY.search(section.title) for section in sections)
 
     @cached_property
     def by_identifier(self) -> dict[str, list[Requirement]]:
@@ -242,6 +255,8 @@ class TraceCatalog:
     def find_cited(self, path: str, format_: Format = Format.AUTO) -> SpecificationEntry | None:
         """The specification that a citation of this path or URL means, parsed in the format of the citation."""
         entries = self._stored_at(path)
+        if not entries and rfc_number(path) is not None and (known := self.resolve(path)) is not None:
+            entries = [known]
         if not entries and "://" not in path:
             # A relative path is also searched for in the directories above the project.
             wanted = stored_path(path, self._download_dir)

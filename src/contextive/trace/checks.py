@@ -8,9 +8,10 @@ from typing import Literal
 
 from contextive.trace.analysis import Analysis
 from contextive.trace.citation import Citation
-from contextive.trace.citation_help import COMMENT_STYLES, write_citation
+from contextive.trace.citation_reading import COMMENT_STYLES
+from contextive.trace.citation_writing import write_citation
 from contextive.trace.level import CitationType
-from contextive.trace.requirement import Requirement, is_covered, merge_spans
+from contextive.trace.requirement import Requirement, merge_spans, open_pieces
 
 Check = Literal["implementation", "test", "duplicates"]
 CHECKS: tuple[Check, ...] = ("implementation", "test", "duplicates")
@@ -45,11 +46,11 @@ def run_checks(
 
 def _implementation(requirements: Iterable[Requirement]) -> Iterator[CheckFinding]:
     for requirement in requirements:
-        spans = merge_spans(span for kind in _COUNTING for span in requirement.covered.get(kind, ()))
-        if is_covered(requirement.spans, spans):
+        if requirement.covers_words(*_COUNTING):
             continue
         todos = bool(requirement.covered.get(CitationType.TODO))
-        kind = ("mixed" if todos else "incomplete") if spans else ("TODO only" if todos else "missing")
+        begun = any(requirement.covered.get(kind) for kind in _COUNTING)
+        kind = ("mixed" if todos else "incomplete") if begun else ("TODO only" if todos else "missing")
         yield _finding("implementation", kind, requirement, None)
 
 
@@ -61,7 +62,7 @@ def _tests(requirements: Iterable[Requirement]) -> Iterator[CheckFinding]:
             for kind in (CitationType.TEST, CitationType.IMPLICATION, CitationType.EXCEPTION)
             for span in requirement.covered.get(kind, ())
         )
-        if implemented and not is_covered(implemented, tested):
+        if implemented and open_pieces(implemented, tested, requirement.source.text):
             yield _finding("test", "untested", requirement, CitationType.TEST)
 
 

@@ -38,7 +38,17 @@ def block_parser() -> MarkdownIt:
         elif rule.name == "lheading":
             ruler.at(rule.name, _if_underlined(rule.fn), {"alt": rule.alt})
     ruler.before("code", "plain_paragraph", _skip_plain_paragraph)
+    ruler.before("plain_paragraph", "form_feeds", _skip_form_feeds)
     return parser
+
+
+def _skip_form_feeds(state: StateBlock, line: int, _end: int, _silent: bool) -> bool:
+    """Skip a line of white space with form feeds. As in duvet's parser, it is blank unless a paragraph contains it."""
+    at, end = state.bMarks[line] + state.tShift[line], state.eMarks[line]
+    if at == end or state.src[at] not in "\x0b\x0c" or state.src[at:end].strip(" \t\x0b\x0c"):
+        return False
+    state.line = line + 1
+    return True
 
 
 def _skip_plain_paragraph(state: StateBlock, line: int, end: int, _silent: bool) -> bool:

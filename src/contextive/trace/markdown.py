@@ -18,15 +18,13 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from contextive.trace.commonmark import block_parser
-from contextive.trace.specification import Format, Section, Specification, SpecLine, slug
+from contextive.trace.specification import Format, Section, Specification, SpecLine, slug, unique_section_id
 from contextive.trace.text import WHITESPACE, SourceText, split_lines, trim
 
 _MARKDOWN_LINE_END = re.compile(r"\r\n?|\n")
 _ATTRIBUTES = re.compile(r"\{([^{}<>\\\n\r]*)\}[ \t\r\n]*\Z")
-_FORM_FEEDS = re.compile(
-    r"(?<=^#)[\x0b\x0c]|(?<=^##)[\x0b\x0c]|(?:\A|(?<=\n\n)|(?<=\n\r\n))[ \t\x0b\x0c]+(?=\r?$)", re.MULTILINE
-)
-"""White space only to duvet's block parser: after the `#` of a heading, and alone on a line outside paragraphs."""
+_FORM_FEEDS = re.compile(r"(?<=^#)[\x0b\x0c]|(?<=^##)[\x0b\x0c]", re.MULTILINE)
+"""White space only to duvet's block parser: after the `#` of a heading."""
 _INLINE_MARKUP = re.compile(r"[\\`*_\[\]!<&\r\n]")
 """The characters at which inline markup begins or ends; a text without any of them is plain."""
 _BRACKET_AND_TAB = re.compile(r"\][\t\x0b\x0c][ \t\x0b\x0c]*\Z")
@@ -48,23 +46,12 @@ def parse_markdown(text: str) -> Specification:
         if title is None and heading.level == 1:
             title = section_title
         section_id = heading.custom_id if heading.custom_id is not None else slug(heading.title)
-        unique_id = _unique_id(section_id, sections, counters)
+        unique_id = unique_section_id(section_id, sections, counters)
         if unique_id != section_id:
             duplicates.append(section_id)
         sections[unique_id] = Section(unique_id, section_title, heading.title_start, heading.title, body, heading.level)
     ordered = tuple(sections.values())
     return Specification(SourceText(text), Format.MARKDOWN, title, ordered, tuple(dict.fromkeys(duplicates)))
-
-
-def _unique_id(section_id: str, taken: dict[str, Section], counters: dict[str, int]) -> str:
-    """The id, or the id with the first free number as a suffix. `counters` has the last number used for each id."""
-    if section_id not in taken:
-        return section_id
-    counter = counters.get(section_id, 1)
-    while f"{section_id}-{counter}" in taken:
-        counter += 1
-    counters[section_id] = counter
-    return f"{section_id}-{counter}"
 
 
 class _Document:
@@ -119,9 +106,7 @@ class _Document:
 
 
 def _replace_form_feeds(text: str) -> str:
-    if not any(character in text for character in "\t\x0b\x0c"):
-        return text  # only spaces could match, and they would be replaced by spaces
-    return _FORM_FEEDS.sub(lambda found: " " * len(found.group()), text)
+    return _FORM_FEEDS.sub(" ", text) if "\x0b" in text or "\x0c" in text else text
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
@@ -9,7 +10,7 @@ from enum import StrEnum
 from functools import cache
 from itertools import chain
 from operator import attrgetter
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from blake3 import blake3
 
@@ -20,10 +21,13 @@ from contextive.trace.specification import Section, Specification
 from contextive.trace.target import Target
 from contextive.trace.text import SourceText
 
+Implementation: TypeAlias = Literal["whole", "part", "none"]
 ##= docs/spec/trace.md#coverage
 ##% An implication or an exception MUST count as both implementation and test.
 _CITING = frozenset({CitationType.CITATION, CitationType.IMPLICATION, CitationType.EXCEPTION})
 _TESTING = frozenset({CitationType.TEST, CitationType.IMPLICATION, CitationType.EXCEPTION})
+_BULLET = re.compile(r"\s*(?:o|\(?(?:[0-9]{1,3}|[a-zA-Z])[.)])\s*")
+_AROUND_WORDS = " ,;:.*-\u2022"
 
 
 class Status(StrEnum):
@@ -60,6 +64,8 @@ class Requirement:
     related: tuple[Citation, ...]
     covered: dict[CitationType, tuple[Span, ...]]
     """The text that the citations of each type quote, where it overlaps with the requirement."""
+    source: SourceText = field(default=SourceText(""), compare=False, repr=False)
+    """The text of the specification, which `spans` refer to."""
 
     def __hash__(self) -> int:
         return hash((self.identifier, self.section.id))  # `covered` cannot be hashed, and these identify the rest
@@ -68,12 +74,39 @@ class Requirement:
         return [citation for citation in self.related if citation.type in types]
 
     ##= docs/spec/trace.md#list-uncited-requirements
-    ##% A requirement MUST count as uncited until an implementation, implication or exception covers part of it,
-    ##% regardless of tests and todos.
+    ##% A requirement MUST count as uncited only if no citation of any type covers part of it.
     @property
     def is_cited(self) -> bool:
-        """Whether an implementation, implication or exception quotes it: a test or a todo alone does not count."""
-        return not _CITING.isdisjoint(self.covered)
+        """Whether any citation quotes it."""
+        return bool(self.related)
+
+    ##= docs/spec/trace.md#get-prioritized-requirements
+    ##% The status words of prioritized requirements MUST describe the implementation alone, regardless of tests.
+    @property
+    def implementation(self) -> Implementation:
+        """How much of it is implemented, regardless of tests."""
+        if self.status in (Status.COMPLETE, Status.EXCEPTION, Status.MISSING_TEST):
+            return "whole"
+        return "none" if _CITING.isdisjoint(self.covered) else "part"
+
+    def covers_words(self, *types: CitationType) -> bool:
+        """Whether the citations of these types together quote every word of it."""
+        return not open_pieces(self.spans, self._covered_by(types), self.source.text)
+
+    def words_not_implemented(self) -> tuple[str, ...]:
+        """The words that no implementation quotes, in the pieces in which they follow each other."""
+        return self._open_words(_CITING)
+
+    def words_not_tested(self) -> tuple[str, ...]:
+        return self._open_words(_TESTING)
+
+    def _open_words(self, types: AbstractSet[CitationType]) -> tuple[str, ...]:
+        text = self.source.text
+        pieces = merge_spans(open_pieces(self.spans, self._covered_by(types), text), text)
+        return tuple(" ".join(text[start:end].split()).strip(_AROUND_WORDS) for start, end in pieces)
+
+    def _covered_by(self, types: Iterable[CitationType]) -> tuple[Span, ...]:
+        return merge_spans((span for kind in types for span in self.covered.get(kind, ())), self.source.text)
 
     @property
     def todo_count(self) -> int:
@@ -141,6 +174,7 @@ def find_requirements(
                 citation=citation,
                 related=coverage.related,
                 covered=coverage.covered,
+                source=specification.source,
             )
         elif citation.level > known.level:
             found[section.id, citation.quote] = replace(known, level=citation.level)
@@ -189,11 +223,11 @@ def _coverage(spans: tuple[Span, ...], others: Mapping[int, Sequence[_Numbered]]
 
 
 ##= docs/spec/trace.md#coverage
-##% A requirement MUST be complete when implementations cover its whole text and tests do, too.
+##% A requirement MUST be complete when implementations cover every word of it and tests do, too.
 def _status(spans: tuple[Span, ...], covered: dict[CitationType, tuple[Span, ...]], text: str) -> Status:
     def covers(types: AbstractSet[CitationType]) -> bool:
         found = {span for kind in types if kind in covered for span in covered[kind]}
-        return found.issuperset(spans) or is_covered(spans, merge_spans(found, text))
+        return found.issuperset(spans) or not open_pieces(spans, merge_spans(found, text), text)
 
     cited, tested = covers(_CITING), covers(_TESTING)
     if cited and tested and covers({CitationType.EXCEPTION}):
@@ -224,6 +258,18 @@ def merge_spans(spans: Iterable[Span], text: str = "") -> tuple[Span, ...]:
     return tuple(merged)
 
 
-def is_covered(spans: Iterable[Span], by: Sequence[Span]) -> bool:
-    """Whether each of `spans` is inside one of the merged spans `by`."""
-    return all(start >= end or any(low <= start and end <= high for low, high in by) for start, end in spans)
+##= docs/spec/trace.md#coverage
+##% A bullet, a full stop or other text without a letter or digit MUST NOT count as missing.
+def open_pieces(spans: Sequence[Span], by: Sequence[Span], text: str) -> list[Span]:
+    """The pieces of `spans` outside the merged spans `by` that have words: a letter or a digit that is not a bullet."""
+    pieces: list[Span] = []
+    for start, end in spans:
+        for low, high in by:
+            if low < end and high > start:
+                pieces.append((start, low))
+                start = max(start, high)
+        pieces.append((start, end))
+    words = [(start, end) for start, end in pieces if any(map(str.isalnum, text[start:end]))]
+    if words and words[0][0] == spans[0][0] and _BULLET.fullmatch(text[slice(*words[0])]):
+        del words[0]
+    return words

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +15,7 @@ from contextive.trace.text import SourceText, quoted, trim
 from contextive.trace.toml_positions import TablePositions, TomlPositions, find_positions
 
 _LEVELS = '"AUTO", "MUST", "SHOULD", "MAY"'
+_MAX_ENTRY_LINES = 60
 _FORMATS = '"auto", "ietf", "markdown"'
 
 
@@ -66,6 +68,20 @@ def parse_requirement_file(text: str, path: str) -> ParsedFile:
 def normalise_quote(text: str) -> str:
     """Each line trimmed, empty ones dropped, joined with one space."""
     return " ".join(line for line in (trim(piece) for piece in text.split("\n")) if line)
+
+
+def entry_lines(lines: Sequence[str], first: int) -> list[str]:
+    """The lines of the entry that begins at an index, as written."""
+    kept = [lines[first].strip()]
+    quotes = 0
+    for line in lines[first + 1 : first + _MAX_ENTRY_LINES]:
+        if quotes % 2 == 0 and line.lstrip().startswith("["):
+            break
+        quotes += line.count("'''") + line.count('"""')
+        kept.append(line.rstrip())
+    while not kept[-1]:
+        kept.pop()
+    return kept
 
 
 @dataclass(frozen=True, slots=True)

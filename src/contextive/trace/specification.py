@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
@@ -81,6 +81,8 @@ class Specification:
     sections: tuple[Section, ...]
     duplicates: tuple[str, ...] = ()
     """Section ids that occur more than once; only one section of each can be cited."""
+    aliases: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """Further names of sections, with the id of each."""
     _cache: dict[object, object] = field(default_factory=dict, init=False, compare=False, repr=False)
     """Results that depend only on this text, such as where a quote was found."""
 
@@ -92,11 +94,35 @@ class Specification:
     ##% A section of an IETF text MUST also be found without its prefix or with the other prefix.
     def section(self, section_id: str) -> Section | None:
         """The section with this id. In IETF texts the prefix `section-` or `appendix-` may be missing or swapped."""
-        found = self.by_id.get(section_id)
+        found = self.by_id.get(section_id) or self.by_id.get(self.aliases.get(section_id, section_id))
         if found is None and self.format is Format.IETF:
             number = _without_prefixes(section_id)
             found = self.by_id.get(f"section-{number}") or self.by_id.get(f"appendix-{number}")
         return found
+
+    def sections_around(self, section: Section) -> tuple[Section, ...]:
+        """A section and those that contain it, from the inside out."""
+        known = self._cache.get(("around", section.id))
+        if not isinstance(known, tuple):
+            known = (section, *(self._numbered(section) if self.format is Format.IETF else self._nested(section)))
+            self._cache["around", section.id] = known
+        return known
+
+    def _numbered(self, section: Section) -> Iterator[Section]:
+        """The sections whose number is a beginning of this section's number."""
+        name = section.id
+        while "." in name:
+            name = name.rpartition(".")[0]
+            if name in self.by_id:
+                yield self.by_id[name]
+
+    def _nested(self, section: Section) -> Iterator[Section]:
+        """The sections before this one with a higher heading."""
+        level = section.level
+        for other in reversed(self.sections[: self.sections.index(section)]):
+            if other.level < level:
+                level = other.level
+                yield other
 
 
 def _without_prefixes(section_id: str) -> str:
@@ -152,3 +178,14 @@ def slug(text: str) -> str:
     if current:
         words.append("".join(current))
     return "-".join(words)
+
+
+def unique_section_id(section_id: str, taken: Collection[str], counters: dict[str, int]) -> str:
+    """The id, or the id with the first free number as a suffix. `counters` has the last number used for each id."""
+    if section_id not in taken:
+        return section_id
+    counter = counters.get(section_id, 1)
+    while f"{section_id}-{counter}" in taken:
+        counter += 1
+    counters[section_id] = counter
+    return f"{section_id}-{counter}"

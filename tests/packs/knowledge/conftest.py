@@ -15,7 +15,7 @@ from contextive.packs import BUILTIN
 from contextive.search.index import Index
 from contextive.server.host import Host
 
-from .repository import write_repository
+from .repository import parse_in_this_process, write_repository
 
 OpenHost = Callable[..., Host]
 
@@ -37,6 +37,7 @@ def open_host() -> Iterator[OpenHost]:
             environ={"CONTEXTIVE_KNOWLEDGE__EMBEDDING_MODEL": "dummy", **environ},
         )
         hosts.append(Host(load_config(request), mode="in-process"))
+        parse_in_this_process(hosts[-1])
         return hosts[-1]
 
     yield open_at

@@ -5,7 +5,11 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
+
+from contextive.search.index import Index
+from contextive.server.host import Host
 
 FILES: Mapping[str, str] = {
     "docs/subsystems.json": """{
@@ -216,3 +220,9 @@ def run_git(root: Path, *arguments: str, when: str = "2024-05-01T12:00:00+00:00"
         ["git", *arguments], cwd=root, env=environment, check=True, capture_output=True, text=True, timeout=60
     )
     return done.stdout
+
+
+def parse_in_this_process(host: Host) -> None:
+    """Parse files without worker processes, which take longer to start than a small project takes to index."""
+    index = host.services.get(Index)
+    index.settings = replace(index.settings, parser_processes=0)

@@ -164,6 +164,68 @@ def test_an_ingested_upload_is_found_immediately(host: Host) -> None:
 
 
 ##= docs/spec/gateway.md#document-rules
+##% A document that would not be indexed because of its path or content MUST be refused with the reason.
+@pytest.mark.parametrize(
+    ("environ", "files", "destination", "reason"),
+    [
+        ({"KM_CONTENT_ROOT": "{outside}"}, {}, None, "The content root is outside the project"),
+        (
+            {},
+            {".gitignore": "docs/\n", ".git/HEAD": "ref: refs/heads/main\n"},
+            None,
+            "git or .contextiveignore ignores it",
+        ),
+        ({}, {".contextiveignore": "*.txt\n"}, "docs/a.txt", "git or .contextiveignore ignores it"),
+        ({"CONTEXTIVE_KNOWLEDGE__EXCLUDE": '["docs/private/"]'}, {}, "docs/private/", "knowledge.exclude excludes it"),
+        ({"CONTEXTIVE_KNOWLEDGE__INCLUDE": '["src/"]'}, {}, None, "knowledge.include does not include it"),
+        ({}, {}, "third_party/", "it would be left out (vendored)"),
+    ],
+)
+def test_a_document_that_would_not_be_indexed_is_refused(
+    root: Path,
+    tmp_path: Path,
+    open_host: OpenHost,
+    environ: dict[str, str],
+    files: dict[str, str],
+    destination: str | None,
+    reason: str,
+) -> None:
+    outside = tmp_path / "library"
+    outside.mkdir()
+    for path, text in files.items():
+        (root / path).parent.mkdir(exist_ok=True)
+        (root / path).write_text(text, encoding="utf-8")
+    host = open_host(root, KM_ADMIN_TOKEN=TOKEN, **{key: text.format(outside=outside) for key, text in environ.items()})
+    given = {"title": "Tides", **({"destination": destination} if destination else {})}
+    before = sorted(root.rglob("*.md"))
+    for ingest in (False, True):
+        with pytest.raises(InvalidRequest) as refusal:
+            store(host, "High at noon.", ingest=ingest, **given)
+        assert reason in refusal.value.message
+        assert refusal.value.hint
+    assert sorted(root.rglob("*.md")) == before
+    assert list(outside.iterdir()) == []
+
+
+def test_a_content_root_may_be_an_absolute_path_of_the_project(root: Path, open_host: OpenHost) -> None:
+    (root / "library").mkdir()
+    host = open_host(root, KM_ADMIN_TOKEN=TOKEN, KM_CONTENT_ROOT=str(root / "library"))
+    assert store(host, "The weir leaks.", title="Weir", ingest=True)["relative_path"] == "docs/weir.md"
+    found = call_tool(host, "km-search", {"query": "which weir leaks"})
+    assert found["results"][0]["chunk"]["artifact_path"] == "library/docs/weir.md"
+
+
+##= docs/spec/gateway.md#document-rules
+##% A file whose format search cannot read MUST NOT be reported as indexed.
+def test_a_file_that_search_cannot_read_is_only_an_attachment(host: Host, root: Path) -> None:
+    (root / "notes" / "plan.pdf").write_bytes(b"%PDF-1.7\n\0\n")
+    with pytest.raises(InvalidRequest, match=r"Files of type \.pdf are not indexed"):
+        upload(host, "notes/plan.pdf", ingest=True)
+    answer = upload(host, "notes/plan.pdf", ingest=False)
+    assert answer["warnings"] == ["Search cannot read docs/plan.pdf: its format is not text."]
+
+
+##= docs/spec/gateway.md#document-rules
 ##% A run that fails after a document was stored MUST be reported as an `upstream_error`, and the document is kept.
 def test_a_failed_ingest_is_an_upstream_error_and_the_file_stays(
     host: Host, root: Path, monkeypatch: pytest.MonkeyPatch
@@ -301,7 +363,9 @@ def test_a_document_over_the_limit_is_refused(root: Path, open_host: OpenHost) -
 
 def test_a_stored_text_is_found_with_its_subsystem_and_tags(host: Host) -> None:
     store(host, "The weir is painted green.", title="Weir", subsystem="Sluice", tags=["paint"], ingest=True)
-    found = call_tool(host, "km-search", {"query": "colour of the weir", "filters": {"tags": ["paint"]}})
+    found = call_tool(
+        host, "km-search", {"query": "colour of the weir", "filters": {"tags": ["paint"]}, "detail": "full"}
+    )
     assert found["results"][0]["chunk"]["subsystem"] == "Sluice"
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import pytest
 
-from contextive.errors import InvalidIdentifier, InvalidRequest, NotFound
+from contextive.errors import InvalidCursor, InvalidIdentifier, InvalidRequest, NotFound
 from contextive.search import graph
 
 from .conftest import Call
@@ -21,7 +22,7 @@ def connections(answer: dict[str, Any]) -> set[tuple[str, str, str]]:
 ##= docs/spec/knowledge.md#km-graph-node
 ##% The tool `km-graph-node` MUST take `node_id` and return the node, its relationships and their number.
 def test_a_node_lists_its_relationships(call: Call) -> None:
-    answer = call("km-graph-node", node_id=f"SourceFile:{SIREN}", relationships="all")
+    answer = call("km-graph-node", node_id=f"SourceFile:{SIREN}", relationships="all", detail="full")
     assert answer["status"] == "success"
     assert answer["node"]["id"] == f"SourceFile:{SIREN}"
     assert answer["node"]["labels"] == ["SourceFile"]
@@ -32,6 +33,39 @@ def test_a_node_lists_its_relationships(call: Call) -> None:
     assert ("DECLARES_SYMBOL", "OUT", f"Symbol:{SIREN}::Siren.sound_alarm") in found
     assert ("IMPORTS", "IN", "SourceFile:src/tidewatch/gauge/reader.py") in found
     assert any(kind == "CITES" and target.startswith("Requirement:") for kind, _, target in found)
+
+
+##= docs/spec/knowledge.md#km-graph-node
+##% A concise answer MUST count the chunks and the declared symbols of a file and not list them.
+def test_a_concise_answer_counts_the_parts_of_a_file(call: Call) -> None:
+    asked = {"node_id": f"SourceFile:{SIREN}", "relationships": "all"}
+    concise, full = call("km-graph-node", **asked), call("km-graph-node", **asked, detail="full")
+    parts = [r for r in full["relationships"] if r["type"] in ("HAS_CHUNK", "DECLARES_SYMBOL")]
+    assert concise["structural"] == Counter(part["type"] for part in parts)
+    assert connections(concise) == connections(full) - connections({"relationships": parts})
+    assert concise["total"] == full["total"] - len(parts) == len(concise["relationships"])
+    assert "git_commit" not in concise["node"]["properties"]
+
+
+def test_a_part_of_a_file_still_shows_its_file(call: Call) -> None:
+    symbol = call("km-graph-node", node_id=f"Symbol:{SIREN}::Siren", relationships="incoming")
+    assert ("DECLARES_SYMBOL", "IN", f"SourceFile:{SIREN}") in connections(symbol)
+
+
+##= docs/spec/knowledge.md#km-graph-node
+##% Relationships MUST be paged with `cursor`, each returned exactly once.
+@pytest.mark.parametrize("detail", ["concise", "full"])
+def test_pages_of_a_node_contain_each_relationship_once(call: Call, detail: str) -> None:
+    asked = {"node_id": f"SourceFile:{SIREN}", "relationships": "all", "detail": detail}
+    whole, found, cursor = call("km-graph-node", **asked), [], None
+    while True:
+        page = call("km-graph-node", **asked, limit=2, cursor=cursor)
+        found += page["relationships"]
+        cursor = page.get("cursor")
+        if cursor is None:
+            break
+    assert found == whole["relationships"]
+    assert len(found) == whole["total"]
 
 
 def test_relationships_beyond_the_limit_are_counted(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -125,7 +159,7 @@ def test_every_label_in_the_graph_can_be_queried(call: Call) -> None:
         if node_id in seen:
             continue
         seen.add(node_id)
-        answer = call("km-graph-node", node_id=node_id, relationships="all", limit=200)
+        answer = call("km-graph-node", node_id=node_id, relationships="all", limit=200, detail="full")
         labels.add(answer["node"]["labels"][0])
         waiting += [target for _, _, target in connections(answer)]
     assert labels >= {
@@ -139,14 +173,14 @@ def test_every_label_in_the_graph_can_be_queried(call: Call) -> None:
 ##= docs/spec/knowledge.md#km-graph-subsystem
 ##% Each related node MUST include its number of hops and a shortest path to it.
 def test_a_subsystem_lists_related_nodes_with_their_paths(call: Call) -> None:
-    near = call("km-graph-subsystem", name="Gauge")
+    near = call("km-graph-subsystem", name="Gauge", detail="full")
     assert near["subsystem"]["properties"]["criticality"] == "high"
     assert {node["hops"] for node in near["related"]["nodes"]} == {1}
     assert [node["properties"]["path"] for node in near["artifacts"]] == sorted(
         node["properties"]["path"] for node in near["artifacts"]
     )
     assert "src/tidewatch/gauge/reader.py" in {node["properties"]["path"] for node in near["artifacts"]}
-    far = call("km-graph-subsystem", name="Gauge", depth=3, limit=100)
+    far = call("km-graph-subsystem", name="Gauge", depth=3, limit=100, detail="full")
     assert far["related"]["total"] > near["related"]["total"]
     for item in far["related"]["nodes"]:
         assert item["hops"] == len(item["path"]) <= 3
@@ -176,9 +210,31 @@ def test_pages_of_a_subsystem_contain_each_node_once(call: Call) -> None:
     assert len(seen) == len(set(seen)) == page["related"]["total"]
 
 
-def test_an_invalid_cursor_starts_over(call: Call) -> None:
-    first = call("km-graph-subsystem", name="Alerts", limit=2)
-    assert call("km-graph-subsystem", name="Alerts", limit=2, cursor="%%%")["related"] == first["related"]
+def test_a_concise_subsystem_counts_symbols_that_are_only_declared(call: Call) -> None:
+    concise = call("km-graph-subsystem", name="Alerts", depth=2, limit=100)
+    full = call("km-graph-subsystem", name="Alerts", depth=2, limit=100, detail="full")
+    shown = {node["target"]["id"]: node for node in concise["related"]["nodes"]}
+    everything = {node["target"]["id"]: node for node in full["related"]["nodes"]}
+    missing = everything.keys() - shown.keys()
+    assert concise["structural"] == {"DECLARES_SYMBOL": len(missing)}
+    assert all(everything[name]["path"][-1]["type"] == "DECLARES_SYMBOL" for name in missing)
+    for name, node in shown.items():
+        steps = everything[name]["path"]
+        assert [(s["type"], s["direction"]) for s in node["path"]] == [(s["type"], s["direction"]) for s in steps]
+        assert [s["target"] for s in node["path"][:-1]] == [s["target"] for s in steps[:-1]]
+
+
+@pytest.mark.parametrize("tool", ["km-graph-subsystem", "km-graph-node", "km-graph-tests-of"])
+def test_a_cursor_of_another_list_is_refused(call: Call, tool: str) -> None:
+    asked = {
+        "km-graph-subsystem": {"name": "Alerts"},
+        "km-graph-node": {"node_id": f"Code:{SIREN}"},
+        "km-graph-tests-of": {"symbol_id": f"{SIREN}::Siren"},
+    }[tool]
+    other = call("km-graph-subsystem", name="Gauge", limit=1)["related"]["cursor"]
+    for cursor in ("%%%", "-1", other):
+        with pytest.raises(InvalidCursor):
+            call(tool, **asked, cursor=cursor)
 
 
 def test_depth_zero_counts_as_one(call: Call) -> None:
@@ -200,15 +256,52 @@ def test_an_unknown_subsystem_is_not_found(call: Call) -> None:
 ##% `score` and `snippet`.
 def test_a_term_finds_nodes_subsystems_first(call: Call) -> None:
     results = call("km-graph-search", term="GAUGE", limit=50)["results"]
-    assert results[0] | {"snippet": ""} == {"id": "Subsystem:Gauge", "label": "Subsystem", "score": 0.95, "snippet": ""}
+    assert results[0] | {"snippet": ""} == {
+        "id": "Subsystem:Gauge",
+        "label": "Subsystem",
+        "score": 0.995,
+        "snippet": "",
+    }
     assert results[0]["snippet"] == "Reads the water level."
     assert {"DesignDoc:docs/gauge.md", "SourceFile:src/tidewatch/gauge/reader.py"} <= {r["id"] for r in results}
     scores = [r["score"] for r in results]
     assert scores == sorted(scores, reverse=True)
 
 
-def test_a_blank_term_finds_nothing(call: Call) -> None:
-    assert call("km-graph-search", term="  ")["results"] == []
+##= docs/spec/knowledge.md#km-graph-search
+##% Nodes with exactly that name MUST come first, then nodes whose name starts with the term, then all others.
+def test_the_symbol_with_the_name_comes_first(call: Call) -> None:
+    assert call("km-graph-search", term="levelreader")["results"][0]["id"].endswith("::LevelReader")
+    assert call("km-graph-search", term="reader.py")["results"][0]["id"].endswith("/reader.py")
+
+
+##= docs/spec/knowledge.md#km-graph-search
+##% With `label`, only nodes of these labels MUST be listed, and `cursor` continues a list.
+def test_labels_limit_the_nodes_and_a_cursor_continues_the_list(call: Call) -> None:
+    every = call("km-graph-search", term="e", limit=50)
+    for label in ("Symbol", ["symbol"], ["Code", "Doc"]):
+        found = call("km-graph-search", term="e", limit=50, label=label)["results"]
+        assert {hit["label"] for hit in found} <= ({"Symbol"} if "ymbol" in str(label) else {"SourceFile", "DesignDoc"})
+        assert found
+    with pytest.raises(InvalidRequest, match="There is no label 'Planet'"):
+        call("km-graph-search", term="e", label="Planet")
+    pages: list[str] = []
+    cursor = None
+    while True:
+        page = call("km-graph-search", term="e", limit=7, **({"cursor": cursor} if cursor else {}))
+        pages += [hit["id"] for hit in page["results"]]
+        cursor = page.get("cursor")
+        if cursor is None or len(pages) > 200:
+            break
+    assert pages[: len(every["results"])] == [hit["id"] for hit in every["results"]]
+    assert len(pages) == len(set(pages))
+    with pytest.raises(InvalidCursor):
+        call("km-graph-search", term="other", cursor=page.get("cursor") or "zzz")
+
+
+def test_a_blank_term_is_refused(call: Call) -> None:
+    with pytest.raises(InvalidRequest, match="The term is blank"):
+        call("km-graph-search", term="  ")
 
 
 ##= docs/spec/knowledge.md#km-graph-search

@@ -12,6 +12,7 @@ from contextive.errors import InvalidRequest
 from contextive.packs.knowledge import pack
 from contextive.packs.knowledge.help import usage_of
 from contextive.registry import Tool
+from contextive.registry.budget import estimated_tokens
 from contextive.registry.dispatch import parse_arguments
 
 from .conftest import Call, OpenHost
@@ -67,12 +68,12 @@ def test_help_on_an_unknown_tool_lists_the_known_ones(call: Call) -> None:
 ##= docs/spec/knowledge.md#indexed-files
 ##% The number of files left out MUST be reported for each reason.
 ##= docs/spec/knowledge.md#km-coverage-summary
-##% The tool `km-coverage-summary` MUST take no arguments and report the files by type, the chunks, and the files
-##% without chunks.
+##% The tool `km-coverage-summary` MUST report the files by type, the chunks, and the files without chunks, and needs
+##% no arguments.
 ##= docs/spec/knowledge.md#km-coverage-summary
 ##% A coverage report MUST say how fresh the index is.
 def test_coverage_counts_files_chunks_and_skipped_files(call: Call) -> None:
-    answer = call("km-coverage-summary")
+    answer = call("km-coverage-summary", detail="full")
     assert answer["status"] == "success"
     summary = answer["summary"]
     assert summary["artifact_total"] == sum(summary["artifact_breakdown"].values()) == len(answer["artifacts"])
@@ -87,6 +88,39 @@ def test_coverage_counts_files_chunks_and_skipped_files(call: Call) -> None:
     assert (
         "src/tidewatch/gauge/reader.py::calibrate_sensor" in by_path["tests/gauge/test_reader.py"]["exercises_symbols"]
     )
+
+
+##= docs/spec/knowledge.md#short-reports
+##% A report MUST by default return its counts and the ten worst entries of each list, within 1,500 tokens.
+##= docs/spec/knowledge.md#short-reports
+##% The argument `section` MUST return one list of a report in pages.
+def test_a_short_coverage_report_has_the_worst_files_and_the_rest_in_pages(
+    repository: Path, open_host: OpenHost
+) -> None:
+    for number in range(200):
+        (repository / f"docs/chapter-with-a-long-name-{number}.md").write_text("# Title\n\nText.\n", encoding="utf-8")
+    host = open_host(repository)
+    short, full = (call_tool(host, "km-coverage-summary", {"detail": detail}) for detail in ("concise", "full"))
+    assert (short["summary"], short["skipped"]) == (full["summary"], full["skipped"])
+    assert [row["path"] for row in short["missing_artifacts"]] == [row["path"] for row in full["missing_artifacts"]]
+    assert len(short["artifacts"]) == 10
+    paths, cursor = [], None
+    while True:
+        page = call_tool(host, "km-coverage-summary", {"section": "artifacts", "cursor": cursor})
+        assert estimated_tokens(page) <= 1_500
+        paths += [row["path"] for row in page["artifacts"]]
+        cursor = page.get("cursor")
+        if cursor is None:
+            break
+    assert paths[:10] == [row["path"] for row in short["artifacts"]]
+    assert len(paths) == len(set(paths)) == page["total"] == 10 + short["omitted"]["artifacts"]
+    assert page["total"] + len(short["missing_artifacts"]) == short["summary"]["artifact_total"]
+
+
+def test_an_unknown_section_of_a_report_is_refused_with_the_known_ones(call: Call) -> None:
+    with pytest.raises(InvalidRequest) as refused:
+        call("km-coverage-summary", section="zork")
+    assert "missing_artifacts" in (refused.value.hint or "")
 
 
 def test_coverage_of_an_empty_project_is_empty(tmp_path: Path, open_host: OpenHost) -> None:

@@ -66,10 +66,15 @@ def test_a_run_is_recorded_and_reported(as_maintainer: Call) -> None:
 
 ##= docs/spec/knowledge.md#index-updates
 ##% An unchanged file SHOULD NOT be parsed or embedded again.
+##= docs/spec/gateway.md#km-ingest-status
+##% The files and chunks of a run MUST be those of the whole index, and what the run itself wrote is counted separately.
 def test_unchanged_files_create_no_chunks_and_deleted_files_are_reported(as_maintainer: Call, repository: Path) -> None:
     first = as_maintainer("km-ingest-trigger")
     again = as_maintainer("km-ingest-trigger")
-    assert (first["chunk_count"] > 0, again["chunk_count"]) == (True, 0)
+    assert (first["changed_counts"], first["changed_chunk_count"]) == (first["artifact_counts"], first["chunk_count"])
+    for key in ("artifact_counts", "artifact_count", "chunk_count"):
+        assert again[key] == first[key]
+    assert (again["changed_counts"], again["changed_chunk_count"]) == ({}, 0)
     assert first["profile"] == "manual"
     (repository / "docs/gauge.md").unlink()
     removed = as_maintainer("km-ingest-trigger")["run"]["removed_artifacts"]
@@ -80,7 +85,7 @@ def test_unchanged_files_create_no_chunks_and_deleted_files_are_reported(as_main
 ##% With `dry_run`, the tool MUST write nothing.
 def test_a_dry_run_writes_nothing(as_maintainer: Call) -> None:
     dry = as_maintainer("km-ingest-trigger", dry_run=True)
-    assert (dry["status"], dry["chunk_count"] > 0) == ("success", True)
+    assert (dry["status"], dry["changed_chunk_count"] > 0, dry["chunk_count"]) == ("success", True, 0)
     assert as_maintainer("km-ingest-status")["status"] == "not_found"
     assert as_maintainer("km-ingest-list")["runs"] == []
 
@@ -120,25 +125,34 @@ def test_runs_are_listed_newest_first(as_maintainer: Call) -> None:
 
 
 ##= docs/spec/gateway.md#km-lifecycle-report
-##% The tool `km-lifecycle-report` MUST take no arguments and report isolated nodes, stale documents and subsystems
-##% without tests.
-##= docs/spec/gateway.md#km-lifecycle-report
-##% A document MUST be reported as stale when its last commit is older than `knowledge.staleDays`.
+##% The tool `km-lifecycle-report` MUST report isolated nodes, stale documents and subsystems without tests, and needs
+##% no arguments.
 def test_the_lifecycle_report_lists_stale_documents_isolated_nodes_and_test_gaps(
     as_maintainer: Call, repository: Path
 ) -> None:
     (repository / "docs/new.md").write_text("# New\n\nJust written.\n", encoding="utf-8")
+    reader = repository / "src/tidewatch/gauge/reader.py"
+    reader.write_text(f"{reader.read_text(encoding='utf-8')}\n\nMARK = calibrate_sensor(2.0)\n", encoding="utf-8")
     commit_all(repository, "Long ago", when="2024-06-01T12:00:00+00:00")
-    report = as_maintainer("km-lifecycle-report")
+    report = as_maintainer("km-lifecycle-report", detail="full")
     assert report["status"] == "success"
-    assert {row["path"] for row in report["stale_docs"]} >= {"docs/new.md", "docs/gauge.md"}
+    assert [row["path"] for row in report["stale_docs"]] == ["docs/gauge.md"]
     assert {row["subsystem"] for row in report["missing_tests"]} >= {"Alerts"}
     assert "Gauge" not in {row["subsystem"] for row in report["missing_tests"]}
     assert {row["path"] for row in report["isolated"]["DesignDoc"]} >= {"docs/new.md"}
     assert {row["symbol_id"] for row in report["symbol_tests"]} >= {"src/tidewatch/gauge/reader.py::calibrate_sensor"}
-    assert {row["symbol_id"] for row in report["symbol_test_gaps"]} >= {"src/tidewatch/alerts/siren.py::Siren.silence"}
+    gaps = {row["symbol_id"]: row["callers"] for row in report["symbol_test_gaps"]}
+    assert gaps == {"web/format.ts::formatLevel": 1}
+    assert report["summary"]["symbol_test_gaps"] > 1
     assert report["summary"]["stale_docs"] == len(report["stale_docs"])
     assert report["thresholds"] == {"stale_days": 30}
+    short = as_maintainer("km-lifecycle-report")
+    assert short["summary"] == report["summary"]
+    assert [row["path"] for row in short["stale_docs"]] == [row["path"] for row in report["stale_docs"][:10]]
+    section = as_maintainer("km-lifecycle-report", section="isolated.DesignDoc")
+    assert [row["id"] for row in section["isolated"]["DesignDoc"]] == [
+        row["id"] for row in report["isolated"]["DesignDoc"]
+    ]
 
 
 def search_for_siren(as_maintainer: Call) -> tuple[str, list[str]]:
@@ -161,6 +175,17 @@ def test_a_later_vote_replaces_the_first(repository: Path, open_host: OpenHost) 
     store = host.services.get(Index).store
     assert [(vote.chunk_id, vote.vote) for vote in store.records.votes()] == [(chunks[0], -0.5)]
     assert {entry.tool for entry in store.records.audit(10)} == {"km-feedback-submit"}
+
+
+##= docs/spec/gateway.md#km-feedback-submit
+##% A later note without a vote MUST preserve the earlier vote.
+def test_a_later_note_keeps_the_vote(as_maintainer: Call) -> None:
+    request_id, chunks = search_for_siren(as_maintainer)
+    given = {"request_id": request_id, "chunk_id": chunks[0]}
+    as_maintainer("km-feedback-submit", **given, vote=1)
+    later = as_maintainer("km-feedback-submit", **given, note="It was the right file.")
+    assert (later["vote"], later["note"]) == (1, "It was the right file.")
+    assert as_maintainer("km-feedback-submit", **(given | {"chunk_id": chunks[1]}), note="Odd.").get("vote") is None
 
 
 ##= docs/spec/gateway.md#km-feedback-submit

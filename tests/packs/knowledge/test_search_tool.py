@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from pathlib import Path
 from typing import Any
@@ -27,8 +28,10 @@ def paths(answer: dict[str, Any]) -> list[str]:
 ##% The tool `km-search` MUST take `query`, and optionally `limit`, `include_graph`, `filters` and `sort_by_vector`.
 ##= docs/spec/knowledge.md#km-search-answers
 ##% Each result MUST have `chunk`, `graph_context` and `scoring`.
-def test_the_answer_has_the_specified_fields(call: Call) -> None:
-    answer = call("km-search", query="calibrate the sensor")
+##= docs/spec/knowledge.md#km-search-answers
+##% With `detail=full`, an answer MUST contain whole chunks, all symbols, the graph context and all scores.
+def test_the_full_answer_has_the_specified_fields(call: Call) -> None:
+    answer = call("km-search", query="calibrate the sensor", detail="full")
     assert answer["status"] == "success"
     assert answer["query"] == "calibrate the sensor"
     first = answer["results"][0]
@@ -46,15 +49,30 @@ def test_the_answer_has_the_specified_fields(call: Call) -> None:
     metadata = answer["metadata"]
     assert metadata["result_count"] == len(answer["results"])
     assert metadata["request_id"]
-    assert {"weights", "hybrid_weights", "weight_profile", "scoring_mode", "warnings", "feedback_prompt"} <= set(
-        metadata
-    )
+    assert {"weights", "hybrid_weights", "weight_profile", "scoring_mode", "warnings"} <= set(metadata)
     assert answer["as_of"]["generation"] > 0
+
+
+def test_a_concise_result_has_only_what_is_needed_to_choose_it(call: Call) -> None:
+    answer = call("km-search", query="siren silence high water")
+    first = answer["results"][0]
+    assert set(first) == {"chunk", "graph_context", "scoring"}
+    required = {"chunk_id", "artifact_path", "line_start", "line_end", "title", "text", "symbols", "symbol_count"}
+    assert required <= set(first["chunk"]) <= required | {"text_line_start", "text_omitted"}
+    assert set(first["graph_context"]) == {"facts"}
+    assert set(first["scoring"]) == {"adjusted_score"}
+    assert first["scoring"]["adjusted_score"] == round(first["scoring"]["adjusted_score"], 3)
+    assert set(answer["metadata"]) <= {"request_id", "result_count", "warnings", "hint", "relevance"}
+    symbols = [symbol for result in answer["results"] for symbol in result["chunk"]["symbols"]]
+    assert all(set(symbol) == {"id", "qualified_name", "line_start", "line_end"} for symbol in symbols)
+    assert max(len(result["chunk"]["symbols"]) for result in answer["results"]) <= 2
+    assert max(result["chunk"]["symbol_count"] for result in answer["results"]) > 2
+    assert "null" not in json.dumps(answer)
 
 
 def test_unknown_fields_of_a_result_are_null_and_not_omitted(tmp_path: Path, open_host: OpenHost) -> None:
     host = open_host(write_repository(tmp_path / "station", git=False))
-    asked = {"query": "every first Monday", "limit": 1, "filters": {"namespaces": ["notes"]}}
+    asked = {"query": "every first Monday", "limit": 1, "filters": {"namespaces": ["notes"]}, "detail": "full"}
     [with_graph] = call_tool(host, "km-search", asked)["results"]
     answer = call_tool(host, "km-search", {**asked, "include_graph": False})
     [without] = answer["results"]
@@ -101,8 +119,8 @@ def test_a_requirement_is_a_separate_chunk(call: Call) -> None:
         ({"artifact_types": ["test"]}, lambda c: c["artifact_type"] == "test"),
         (
             {"subsystems": ["alerts"]},
-            # the note has no subsystem, and links to a document of this one
-            lambda c: c["subsystem"] == "Alerts" or c["artifact_path"] == "notes/first-storm.md",
+            # documents and tests without a subsystem belong to it if they link to it or exercise it
+            lambda c: c["subsystem"] == "Alerts" or c["artifact_type"] in ("doc", "test"),
         ),
         ({"namespaces": ["tidewatch"]}, lambda c: c["namespace"] == "tidewatch"),
         ({"tags": ["SIREN"]}, lambda c: "siren" in c["tags"]),
@@ -114,9 +132,8 @@ def test_a_requirement_is_a_separate_chunk(call: Call) -> None:
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
 )
 def test_each_filter_returns_only_matching_results(call: Call, filters: dict[str, Any], allowed: Any) -> None:
-    answer = call(
-        "km-search", query="the level of the water, siren, reader, logger, reading", limit=25, filters=filters
-    )
+    query = "the level of the water, siren, reader, logger, reading"
+    answer = call("km-search", query=query, limit=25, filters=filters, detail="full")
     assert answer["results"]
     assert all(allowed(result["chunk"]) for result in answer["results"])
     assert answer["metadata"]["filters_applied"]
@@ -146,7 +163,7 @@ def test_files_linked_to_a_subsystem_pass_its_filter_if_they_have_none(repositor
     for path, text in files.items():
         (repository / path).write_text(text, encoding="utf-8")
     host = open_host(repository)
-    asked = {"query": "siren silence", "limit": 25, "filters": {"subsystems": ["ALERTS"]}}
+    asked = {"query": "siren silence", "limit": 25, "filters": {"subsystems": ["ALERTS"]}, "detail": "full"}
     found = call_tool(host, "km-search", asked)["results"]
     free = {result["chunk"]["artifact_path"]: result for result in found if result["chunk"]["subsystem"] is None}
     assert set(free) == {"tests/test_whole.py", "docs/guide.md", "notes/symbol.md", "notes/first-storm.md"}
@@ -219,10 +236,12 @@ def test_the_limit_stays_between_1_and_25(call: Call) -> None:
 
 ##= docs/spec/knowledge.md#km-search-answers
 ##% Graph context MUST be omitted if `include_graph` is false.
-def test_graph_context_is_null_if_it_is_not_requested(call: Call) -> None:
-    answer = call("km-search", query="siren", include_graph=False)
+def test_graph_context_is_left_out_if_it_is_not_requested(call: Call) -> None:
+    answer = call("km-search", query="siren", include_graph=False, detail="full")
     assert all(result["graph_context"] is None for result in answer["results"])
-    with_graph = call("km-search", query="siren")["results"][0]["graph_context"]
+    concise = call("km-search", query="siren", include_graph=False)
+    assert not any("graph_context" in result for result in concise["results"])
+    with_graph = call("km-search", query="siren", detail="full")["results"][0]["graph_context"]
     assert with_graph["primary_node"]["id"].endswith(with_graph["primary_node"]["properties"]["path"])
     assert len(with_graph["relationships"]) <= 10
 
@@ -230,9 +249,8 @@ def test_graph_context_is_null_if_it_is_not_requested(call: Call) -> None:
 ##= docs/spec/knowledge.md#km-search-requests
 ##% With `sort_by_vector`, results MUST be ordered by semantic similarity alone.
 def test_sort_by_vector_applies_per_request(call: Call) -> None:
-    scores = [
-        r["scoring"]["vector_score"] for r in call("km-search", query="siren test", sort_by_vector=True)["results"]
-    ]
+    answer = call("km-search", query="siren test", sort_by_vector=True, detail="full")
+    scores = [result["scoring"]["vector_score"] for result in answer["results"]]
     known = [score for score in scores if score is not None]
     assert known == sorted(known, reverse=True)
 
@@ -247,15 +265,16 @@ def test_explain_adds_up_to_the_score(call: Call) -> None:
 
 
 ##= docs/spec/knowledge.md#km-search-answers
-##% A shortened chunk MUST say how much is missing and how to get the rest.
+##% A shortened chunk MUST say how much is missing, and its answer how to get the rest.
 def test_a_long_chunk_is_shortened_and_says_how_much_is_missing(repository: Path, open_host: OpenHost) -> None:
     host = open_host(repository)
     long = "# Long\n\n" + " ".join(f"buoyancy{n}" for n in range(110)) + "\n"
     (repository / "docs/long.md").write_text(long, encoding="utf-8")
-    concise = call_tool(host, "km-search", {"query": "buoyancy7"})["results"][0]["chunk"]
+    answer = call_tool(host, "km-search", {"query": "buoyancy7"})
+    concise = answer["results"][0]["chunk"]
     full = call_tool(host, "km-search", {"query": "buoyancy7", "detail": "full"})["results"][0]["chunk"]
-    assert len(concise["text"]) < len(full["text"])
-    assert "detail=full" in concise["text_omitted"]
+    assert concise["text_omitted"] == len(full["text"]) - len(concise["text"]) > 0
+    assert "detail=full" in answer["metadata"]["hint"]
     assert "text_omitted" not in full
 
 
@@ -322,3 +341,41 @@ def test_a_batch_returns_the_same_as_single_searches(call: Call) -> None:
     assert len({answer["metadata"]["request_id"] for answer in answers}) == 2
     with pytest.raises(InvalidRequest):
         call("km-search-batch", queries=["good", "   "])
+
+
+##= docs/spec/knowledge.md#relevance
+##% A search for something that the index does not contain MUST return no results, the message `Nothing relevant was
+##% found`, and the best weak match in `nearest`.
+##= docs/spec/knowledge.md#relevance
+##% The `metadata` of an answer MUST say in `relevance` whether anything relevant was found: `good`, `weak` or `none`.
+@pytest.mark.parametrize("query", ["how do I bake sourdough bread", "zxqv wvutq"])
+def test_a_search_for_something_else_finds_nothing(call: Call, query: str) -> None:
+    answer = call("km-search", query=query)
+    assert answer["results"] == []
+    assert answer["metadata"]["relevance"] == "none"
+    assert "Nothing relevant was found" in answer["metadata"]["message"]
+
+
+##= docs/spec/knowledge.md#relevance
+##% A search with a filter, or for an identifier that occurs in the index, MUST return its results even if none seems
+##% relevant.
+##= docs/spec/knowledge.md#relevance
+##% A chunk without an embedding MUST be judged by its words alone.
+def test_a_known_identifier_is_always_found(call: Call) -> None:
+    answer = call("km-search", query="calibrate_sensor")
+    assert answer["results"]
+    assert answer["metadata"]["relevance"] != "none"
+
+
+##= docs/spec/knowledge.md#relevance
+##% The scores of different queries MUST be comparable.
+def test_a_fitting_query_scores_higher_than_one_that_fits_less(call: Call) -> None:
+    found = call("km-search", query="siren silence high water", detail="full")["results"]
+    nearest = call("km-search", query="how do I bake sourdough bread")["metadata"].get("nearest")
+    assert nearest is None or nearest["score"] < found[0]["scoring"]["adjusted_score"]
+
+
+##= docs/spec/knowledge.md#relevance
+##% A word that is probably misspelled MUST be searched for in its right spelling, too.
+def test_a_misspelled_word_is_searched_for_in_its_right_spelling(call: Call) -> None:
+    assert call("km-search", query="silense the sirens")["results"]

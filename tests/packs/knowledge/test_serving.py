@@ -84,11 +84,12 @@ def test_a_requirements_only_server_creates_no_index(repository: Path) -> None:
 
 def test_embeddings_are_computed_in_the_background(start: Callable[[], Server], repository: Path) -> None:
     server = start()
-    wait_until(
-        lambda: any(
-            r["scoring"]["vector_score"] is not None for r in server.call("km-search", query="siren silence")["results"]
-        )
-    )
+
+    def found_by_meaning() -> bool:
+        results = server.call("km-search", query="siren silence", detail="full")["results"]
+        return any(result["scoring"]["vector_score"] is not None for result in results)
+
+    wait_until(found_by_meaning)
 
 
 ##= docs/spec/knowledge.md#index-updates

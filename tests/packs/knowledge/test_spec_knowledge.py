@@ -70,7 +70,7 @@ def test_a_rebuild_preserves_the_kept_rows(command: Command, repository: Path, o
     again = open_host(repository, **ADMIN)
     runs = call_tool(again, "km-ingest-list", {})["runs"]
     assert runs[-1]["run_id"] == first["run_id"]
-    assert runs[0]["chunk_count"] > 0, "every file was parsed again"
+    assert runs[0]["changed_chunk_count"] > 0, "every file was parsed again"
     call_tool(again, "km-feedback-submit", {**vote, "vote": -1})
 
 
@@ -109,8 +109,8 @@ def test_the_graph_tools_have_the_specified_limits(call: Call) -> None:
 ##= docs/spec/knowledge.md#reader-scope
 ##% The tools in this document MUST be available to readers, except `km-graph-query`.
 ##= docs/spec/gateway.md#tool-scopes
-##% Feedback, backups, documents, recipes and ingest control MUST require the maintainer scope, which the token in
-##% `KM_ADMIN_TOKEN` has.
+##% Over HTTP, feedback, backups, documents, recipes and ingest control MUST require the maintainer scope, which the
+##% token in `KM_ADMIN_TOKEN` has.
 def test_readers_have_these_tools_and_maintainers_more(repository: Path, open_host: OpenHost) -> None:
     host = open_host(repository)
     offered = {scope: set(host.surface(host.profile, scope).tools) for scope in Scope}

@@ -60,7 +60,7 @@ class StoredAnswer(ToolOutput):
     "km-upload",
     title="Upload a file",
     description="Copy a document into the project's documents, and optionally index it. Code, settings and secrets are refused.",
-    scope=Scope.MAINTAINER,
+    scope=Scope.WRITER,
     labels=LABELS,
     safety_notes="Writes a file below the content root; replaces one only with overwrite.",
     invocation_hints="to make an existing document searchable",
@@ -69,15 +69,18 @@ class StoredAnswer(ToolOutput):
 )
 def upload(given: UploadInput, ctx: Context) -> StoredAnswer:
     documents = ctx.service(DocumentsAndBackups).documents()
-    stored = documents.upload(given.source_path, given.destination, given.overwrite, _requester(ctx))
-    return _stored_answer(stored, documents.settings.ingest if given.ingest is None else given.ingest, ctx)
+    ingest = documents.settings.ingest if given.ingest is None else given.ingest
+    stored = documents.upload(
+        given.source_path, given.destination, given.overwrite, requester_of(ctx), must_be_searchable=ingest
+    )
+    return _stored_answer(stored, ingest, ctx)
 
 
 @pack.tool(
     "km-storetext",
     title="Store a text",
     description="Write a text as a document with front matter, and optionally index it. Named by destination, title or time.",
-    scope=Scope.MAINTAINER,
+    scope=Scope.WRITER,
     labels=LABELS,
     safety_notes="Writes a file below the content root; replaces one only with overwrite.",
     invocation_hints="to save a decision, a summary or a lesson so that searches find it",
@@ -89,21 +92,26 @@ def store_text(given: TextInput, ctx: Context) -> StoredAnswer:
 
     draft = Draft(given.content, given.title, given.subsystem, given.tags or (), given.metadata or {})
     documents = ctx.service(DocumentsAndBackups).documents()
-    stored = documents.store_text(draft, given.destination, given.overwrite, _requester(ctx))
+    stored = documents.store_text(draft, given.destination, given.overwrite, requester_of(ctx))
     return _stored_answer(stored, documents.settings.ingest if given.ingest is None else given.ingest, ctx)
 
 
-def _requester(ctx: Context) -> Requester:
+def requester_of(ctx: Context) -> Requester:
     from contextive.ingest.documents import Requester
 
-    return Requester(ctx.caller.name, ctx.request_id)
+    may_read_outside = ctx.caller.scope is Scope.MAINTAINER
+    return Requester(ctx.caller.name, ctx.request_id, ctx.client.name, may_read_outside)
 
 
 ##= docs/spec/gateway.md#document-rules
 ##% With `ingest`, or if `knowledge.uploadDefaultIngest` is true, the document MUST be indexed before the call
 ##% returns.
+##= docs/spec/gateway.md#document-rules
+##% A file whose format search cannot read MUST NOT be reported as indexed.
 def _stored_answer(stored: StoredDocument, ingest: bool, ctx: Context) -> StoredAnswer:
     run, warning = _ingest_document(stored, ctx) if ingest else (None, None)
+    if not stored.is_searchable:
+        warning = f"Search cannot read {stored.relative_path}: its format is not text."
     return StoredAnswer(
         stored_path=str(stored.path),
         relative_path=stored.relative_path,

@@ -61,7 +61,7 @@ class SubsystemGraphAnswer(ToolOutput):
 def subsystem_graph(given: SubsystemGraphInput, ctx: Context) -> SubsystemGraphAnswer:
     index = index_of(ctx)
     graph = index.graph
-    found = graph.subsystem(given.name, depth=given.depth, limit=0, cursor=None, include_artifacts=True)
+    found = graph.subsystem(given.name, depth=given.depth, limit=0, include_artifacts=True)
     related, _ = graph.walk(found.subsystem.id, given.depth)
     related.sort(key=lambda item: (item.hops, item.target.id))
     nodes = [found.subsystem, *(item.target for item in related[: given.limit])]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
@@ -9,14 +10,18 @@ from pydantic import Field
 from contextive.errors import InvalidRequest
 from contextive.knowledge.graph import EDGE_TYPES, Direction, EdgeType, Label
 from contextive.knowledge.graph import LABELS as NODE_LABELS
-from contextive.packs.knowledge.pack import LABELS, as_of_to_dict, index_of, node_to_dict, pack
+from contextive.packs.knowledge.pack import LABELS, as_of_to_dict, index_of, named_node, node_to_dict, pack
 from contextive.registry import Context, Scope, ToolInput, ToolOutput
+from contextive.registry.budget import ANSWER_TOKENS, Detail, first_that_fit
 from contextive.registry.registry import safe_repr
 
 if TYPE_CHECKING:
+    from contextive.knowledge.graph import Node
     from contextive.search import graph_query
 
 _MAX_STEPS = 5
+_ROW_TOKENS = ANSWER_TOKENS - 100
+"""Tokens for the rows of a concise answer; the rest is for the fields around them."""
 _DIRECTIONS: dict[str, Direction] = {"out": "outgoing", "in": "incoming", "both": "both"}
 
 
@@ -48,13 +53,14 @@ class QueryInput(ToolInput):
     steps: list[StepInput] = Field(default_factory=list, max_length=_MAX_STEPS, description="Edges to follow, in order")
     returns: Literal["ends", "paths"] = Field("ends", description="The last nodes, each once; or whole paths")
     limit: int = Field(50, ge=1, le=200, description="Most rows")
+    detail: Detail = "concise"
 
 
 class QueryReply(ToolOutput):
     status: Literal["success"] = "success"
     rows: list[dict[str, Any]] = Field(description="ends: nodes. paths: nodes, edges")
     row_count: int
-    stopped_by: Literal["limit", "time", "nodes", "paths"] | None = Field(
+    stopped_by: Literal["limit", "time", "nodes", "paths", "size"] | None = Field(
         None, description="The limit that was reached"
     )
     as_of: dict[str, Any]
@@ -93,8 +99,15 @@ def graph_query_tool(given: QueryInput, ctx: Context) -> QueryReply:
     index = index_of(ctx)
     index.ensure_fresh()
     answer = run_query(index.store, query)
-    rows = [_path_to_dict(path) if given.returns == "paths" else node_to_dict(path.end) for path in answer.paths]
-    return QueryReply(rows=rows, row_count=len(rows), stopped_by=answer.stopped_by, as_of=as_of_to_dict(index.as_of()))
+    show = node_to_dict if given.detail == "full" else named_node
+    rows = [_path_to_dict(path, show) if given.returns == "paths" else show(path.end) for path in answer.paths]
+    fitting = rows if given.detail == "full" else first_that_fit(rows, _ROW_TOKENS)
+    return QueryReply(
+        rows=fitting,
+        row_count=len(fitting),
+        stopped_by=answer.stopped_by if len(fitting) == len(rows) else "size",
+        as_of=as_of_to_dict(index.as_of()),
+    )
 
 
 def _label(word: str) -> Label:
@@ -117,8 +130,8 @@ def _conditions(given: list[ConditionInput]) -> tuple[graph_query.PropertyCondit
     return tuple(PropertyCondition(item.property, item.op, item.value) for item in given)
 
 
-def _path_to_dict(path: graph_query.GraphPath) -> dict[str, Any]:
+def _path_to_dict(path: graph_query.GraphPath, show: Callable[[Node], dict[str, Any]]) -> dict[str, Any]:
     return {
-        "nodes": [node_to_dict(node) for node in path.nodes],
+        "nodes": [show(node) for node in path.nodes],
         "edges": [{"type": kind, "direction": direction} for kind, direction in path.edges],
     }

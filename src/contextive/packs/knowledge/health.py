@@ -95,7 +95,8 @@ def index_checks(index: Index, plan: SchedulePlan, *, is_watched: bool, now: flo
 
 def _store_checks(index: Index, plan: SchedulePlan, is_watched: bool, now: float) -> Iterator[HealthCheck]:
     as_of = index.as_of()
-    yield HealthCheck("index", True, f"generation {as_of.generation}, {as_of.pending_vectors} vectors pending")
+    files = f"{as_of.pending_files} files and " if as_of.pending_files else ""
+    yield HealthCheck("index", True, f"generation {as_of.generation}, {files}{as_of.pending_vectors} vectors pending")
     yield _embeddings(index)
     yield _watcher(index)
     yield _coverage(index, plan, is_watched, now)

@@ -20,6 +20,7 @@ _EXAMPLES: Mapping[str, Mapping[str, Any]] = {
     "km-graph-subsystem": {"name": "Gateway", "depth": 2},
     "km-graph-search": {"term": "coverage"},
     "km-graph-tests-of": {"symbol_id": "src/app.py::Service.handle"},
+    "find_usages": {"name": "Service.handle"},
     "km-graph-query": {
         "start": {"label": "Subsystem", "key": "Gateway"},
         "steps": [{"types": ["BELONGS_TO"], "direction": "in"}],
@@ -122,6 +123,8 @@ def _details(tool: Tool) -> Iterator[str]:
         yield "No parameters."
     if tool.scope is Scope.MAINTAINER:
         yield "Needs the maintainer scope."
+    elif tool.scope is Scope.WRITER:
+        yield "Needs the maintainer scope, or a stdio server started with --allow-writes."
     yield f"Example: {_example(tool)}"
 
 

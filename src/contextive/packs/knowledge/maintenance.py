@@ -12,7 +12,9 @@ from pydantic import BaseModel, ConfigDict, Field
 from contextive.errors import ContextiveError, NotFound, Unavailable, UnsupportedOperation
 from contextive.ingest.settings import IngestRequest
 from contextive.packs.knowledge.pack import LABELS, as_of_to_dict, index_of, pack
-from contextive.registry import Annotations, Context, NoInput, Reply, Scope, ToolInput
+from contextive.packs.knowledge.report_forms import ReportInput, ReportList, fields, report_section, short_report
+from contextive.registry import Annotations, Context, Reply, Scope, ToolInput
+from contextive.registry.budget import Detail
 from contextive.registry.registry import safe_repr
 from contextive.registry.threads import run_in_thread
 
@@ -22,7 +24,8 @@ if TYPE_CHECKING:
     from contextive.store.values import Run
 
 _LONGEST_RUN_SECONDS = 3_600.0
-_MAX_ROWS = 200
+_MAX_ROWS, _CONCISE_ROWS = 200, 10
+"""Files in the full and in the concise answer of a run."""
 _PROGRESS_POLL_SECONDS = 0.2
 _WRITES = Annotations(read_only=False, destructive=False, idempotent=True)
 
@@ -43,7 +46,7 @@ class StatusInput(ToolInput):
     "km-ingest-status",
     title="Last ingest run",
     description="The latest ingest run (id, success, counts, times) and current activity. status is ok or not_found.",
-    scope=Scope.MAINTAINER,
+    scope=Scope.WRITER,
     labels=LABELS,
     invocation_hints="to see whether the index is fresh, or the progress of a run",
     output=ExtensibleAnswer,
@@ -63,7 +66,7 @@ class RunListInput(ToolInput):
     "km-ingest-list",
     title="Ingest runs",
     description="Ingest runs, newest first, with counts, times and success.",
-    scope=Scope.MAINTAINER,
+    scope=Scope.WRITER,
     labels=LABELS,
     invocation_hints="to see the history of the index",
     output=ExtensibleAnswer,
@@ -81,6 +84,7 @@ class TriggerInput(ToolInput):
     dry_run: bool = Field(False, description="Write nothing")
     use_dummy_embeddings: bool = Field(False, description="Embeddings without a model, for smoke tests")
     paths: list[str] | None = Field(None, description="Not supported")
+    detail: Detail = "concise"
 
 
 ##= docs/spec/gateway.md#km-ingest-trigger
@@ -92,7 +96,7 @@ class TriggerInput(ToolInput):
     "km-ingest-trigger",
     title="Index now",
     description="Update the index from the files and wait until it is done, with progress. Returns the run.",
-    scope=Scope.MAINTAINER,
+    scope=Scope.WRITER,
     labels=LABELS,
     safety_notes="Writes the index; does not change files.",
     invocation_hints="after files changed outside the watched project, or before a release",
@@ -118,7 +122,7 @@ async def ingest_trigger(given: TriggerInput, ctx: Context) -> Reply:
             data={"status": "failure", "profile": request.profile, "success": False, "error": error.as_dict()},
             is_error=True,
         )
-    run = outcome_to_dict(outcome)
+    run = outcome_to_dict(outcome, _MAX_ROWS if given.detail == "full" else _CONCISE_ROWS)
     answer = {
         "status": "success",
         **{key: value for key, value in run.items() if not isinstance(value, list)},
@@ -131,20 +135,45 @@ async def ingest_trigger(given: TriggerInput, ctx: Context) -> Reply:
 
 
 ##= docs/spec/gateway.md#km-lifecycle-report
-##% The tool `km-lifecycle-report` MUST take no arguments and report isolated nodes, stale documents and subsystems
-##% without tests.
+##% The tool `km-lifecycle-report` MUST report isolated nodes, stale documents and subsystems without tests, and needs
+##% no arguments.
 @pack.tool(
     "km-lifecycle-report",
     title="Lifecycle report",
-    description="Isolated graph nodes, old documents, subsystems without tests, symbols without tests.",
+    description="Isolated graph nodes, documents behind their code, subsystems and symbols without tests.",
     scope=Scope.MAINTAINER,
     labels=LABELS,
     invocation_hints="to find what is unconnected, out of date or untested",
     output=ExtensibleAnswer,
 )
-def lifecycle_report(_given: NoInput, ctx: Context) -> Reply:
+def lifecycle_report(given: ReportInput, ctx: Context) -> Reply:
     index = index_of(ctx)
     report = index.lifecycle()
+    as_of = as_of_to_dict(index.as_of())
+    if given.detail == "full" and given.section is None:
+        return Reply(data={"status": "success", **_with_first_rows(report), "as_of": as_of})
+    lists = {f"isolated.{label}": ReportList(rows, fields("id")) for label, rows in report["isolated"].items()}
+    lists |= {
+        "stale_docs": ReportList(report["stale_docs"], fields("path", "git_timestamp", "changed_code")),
+        "missing_tests": ReportList(
+            sorted(report["missing_tests"], key=lambda row: -row["source_files"]), fields("subsystem", "source_files")
+        ),
+        "removed_artifacts": ReportList(report["removed_artifacts"], fields("path", "artifact_type")),
+        "symbol_test_gaps": ReportList(report["symbol_test_gaps"], fields("symbol_id", "callers")),
+        "symbol_tests": ReportList(
+            sorted(report["symbol_tests"], key=lambda row: len(row["tests"])),
+            lambda row: {"symbol_id": row["symbol_id"], "test_count": len(row["tests"])},
+        ),
+    }
+    frame = {"status": "success", "run": report["run"], "summary": report["summary"], "as_of": as_of}
+    if given.section is not None:
+        return Reply(data=report_section("km-lifecycle-report", frame, lists, given))
+    about = {name: report[name] for name in ("generated_at_iso", "thresholds")}
+    return Reply(data=short_report({**frame, **about}, lists))
+
+
+def _with_first_rows(report: dict[str, Any]) -> dict[str, Any]:
+    """The whole report with at most _MAX_ROWS rows in each list, and how many are left out."""
     omitted: dict[str, int] = {}
     for name, rows in report.items():
         if isinstance(rows, list) and len(rows) > _MAX_ROWS:
@@ -154,7 +183,7 @@ def lifecycle_report(_given: NoInput, ctx: Context) -> Reply:
         if len(rows) > _MAX_ROWS:
             omitted[f"isolated.{label}"] = len(rows) - _MAX_ROWS
             report["isolated"][label] = rows[:_MAX_ROWS]
-    return Reply(data={"status": "success", **report, "omitted": omitted, "as_of": as_of_to_dict(index.as_of())})
+    return {**report, "omitted": omitted}
 
 
 ##= docs/spec/gateway.md#km-feedback-submit
@@ -173,7 +202,7 @@ class VoteInput(ToolInput):
     "km-feedback-submit",
     title="Vote on a result",
     description="Rate how useful a search result was. Your next vote on the same result replaces this one.",
-    scope=Scope.MAINTAINER,
+    scope=Scope.WRITER,
     labels=LABELS,
     safety_notes="Stores your vote with your name.",
     invocation_hints="after a search helped or misled you",
@@ -193,7 +222,7 @@ class VotesInput(ToolInput):
     "km-feedback-batch",
     title="Vote on several results",
     description="Several votes at once; all or none are stored.",
-    scope=Scope.MAINTAINER,
+    scope=Scope.WRITER,
     labels=LABELS,
     safety_notes="Stores your votes with your name.",
     invocation_hints="to judge a whole page of results",
@@ -220,6 +249,8 @@ def status_of(index: Index, profile: str | None) -> dict[str, Any]:
 
 ##= docs/spec/gateway.md#km-ingest-status
 ##% A returned run MUST include its id, profile, start, duration, success, files by type, chunks and git HEAD.
+##= docs/spec/gateway.md#km-ingest-status
+##% The files and chunks of a run MUST be those of the whole index, and what the run itself wrote is counted separately.
 def run_to_dict(run: Run) -> dict[str, Any]:
     """A recorded run as a JSON object."""
     return {
@@ -231,18 +262,21 @@ def run_to_dict(run: Run) -> dict[str, Any]:
         "artifact_counts": dict(run.artifact_counts),
         "artifact_count": run.artifact_count,
         "chunk_count": run.chunk_count,
+        "changed_counts": dict(run.changed_counts),
+        "changed_chunk_count": run.changed_chunk_count,
         "repo_head": run.repo_head,
         "created_at": run.created_at,
     }
 
 
-def outcome_to_dict(outcome: IngestResult) -> dict[str, Any]:
-    """A finished run as a JSON object, with the files that it changed."""
+def outcome_to_dict(outcome: IngestResult, most: int = _MAX_ROWS) -> dict[str, Any]:
+    """A finished run as a JSON object, with at most `most` of the files that it changed and removed."""
     run = run_to_dict(outcome.run)
-    run["artifacts"] = [{"path": path, "skipped": False} for path in outcome.changed[:_MAX_ROWS]]
-    run["artifacts_omitted"] = max(0, len(outcome.changed) - _MAX_ROWS)
+    run["artifacts"] = [{"path": path, "skipped": False} for path in outcome.changed[:most]]
+    run["artifacts_omitted"] = max(0, len(outcome.changed) - most)
     run["unchanged_count"] = outcome.unchanged_count
-    run["removed_artifacts"] = [dict(item) for item in outcome.removed[:_MAX_ROWS]]
+    run["removed_artifacts"] = [dict(item) for item in outcome.removed[:most]]
+    run["removed_artifacts_omitted"] = max(0, len(outcome.removed) - most)
     run["skipped"] = dict(outcome.run.skipped)
     return run
 
@@ -308,6 +342,20 @@ def _ingest_and_embed(
 
 
 ##= docs/spec/gateway.md#km-feedback-submit
+##% A later note without a vote MUST preserve the earlier vote.
+def _with_earlier_vote(index: Index, given: VoteInput, caller: str) -> VoteInput:
+    """The input, with the caller's earlier vote on the same result if it has none."""
+    if given.vote is not None:
+        return given
+    earlier = [
+        vote.vote
+        for vote in index.store.records.votes()
+        if (vote.request_id, vote.chunk_id, vote.caller) == (given.request_id, given.chunk_id, caller)
+    ]
+    return given.model_copy(update={"vote": earlier[-1]}) if earlier else given
+
+
+##= docs/spec/gateway.md#km-feedback-submit
 ##% A vote MUST be acknowledged with the time at which it was recorded.
 ##= docs/spec/gateway.md#km-feedback-submit
 ##% A vote on a chunk that the search did not return MUST be refused with `not_found`.
@@ -328,6 +376,7 @@ def _record_votes(index: Index, vote_inputs: list[VoteInput], ctx: Context) -> l
                 hint=f"It returned: {', '.join(known[:5])}.",
             )
     now = time.time()
+    vote_inputs = [_with_earlier_vote(index, vote_input, ctx.caller.name) for vote_input in vote_inputs]
     ##= docs/spec/gateway.md#km-feedback-submit
     ##% The tool `km-feedback-batch` MUST record all of its votes or none.
     with index.store.transaction() as writer:

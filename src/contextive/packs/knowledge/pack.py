@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
+from pydantic import Field
+
+from contextive.packs.introspect import ServerFacts
 from contextive.registry import Context, Pack
+from contextive.registry.budget import concise, cut_at_line
 from contextive.search.index import Index
 
 if TYPE_CHECKING:
@@ -19,15 +23,39 @@ pack = Pack(
     "knowledge",
     title="Project knowledge",
     description="Hybrid search, a typed graph and reports over the project's documents, code, requirements and notes.",
+    default_tools=(
+        "km-search",
+        "find_usages",
+        "km-graph-node",
+        "km-storetext",
+        "km-ingest-trigger",
+        "km-feedback-submit",
+    ),
 )
 LABELS = ("knowledge",)
+Cursor = Annotated[str | None, Field(max_length=200, description="From the previous page")]
+_MAX_PROPERTY, _MAX_TITLE = 300, 120
+_DIGESTS = ("git_commit", "digest", "content_digest")
+_TITLES = {"Requirement": ("text",), "Section": ("title",), "Specification": ("name",), "Note": ("title",)}
+"""Properties that name a node whose key does not."""
 
 
 ##= docs/spec/knowledge.md#reader-scope
 ##% The tools in this document MUST be available to readers, except `km-graph-query`.
 def load_declarations() -> None:
     """Import the modules of the pack in listing order; each one adds its declarations."""
-    for part in ("help", "search", "graph", "coverage", "maintenance", "documents", "backups", "graph_query", "health"):
+    for part in (
+        "help",
+        "search",
+        "graph",
+        "usages",
+        "coverage",
+        "maintenance",
+        "documents",
+        "backups",
+        "graph_query",
+        "health",
+    ):
         import_module(f"contextive.packs.knowledge.{part}")
     import_module("contextive.packs.knowledge_recipes").declare(pack)
 
@@ -50,6 +78,13 @@ def index_of(ctx: Context) -> Index:
     return ctx.service(Index)
 
 
+##= docs/spec/host.md#tool-calls
+##% A hint MUST name only tools that the caller is offered.
+def offers(ctx: Context, tool: str) -> bool:
+    """Whether the caller is offered a tool, so that an answer may mention it."""
+    return tool in ctx.service(ServerFacts).surface_of(ctx).tools
+
+
 ##= docs/spec/knowledge.md#index-updates
 ##% An answer MUST say which state of the index it is based on.
 def as_of_to_dict(as_of: AsOf) -> dict[str, Any]:
@@ -68,3 +103,19 @@ def as_of_to_dict(as_of: AsOf) -> dict[str, Any]:
 def node_to_dict(node: Node) -> dict[str, Any]:
     """A node as a JSON object."""
     return {"id": node.id, "labels": [node.label], "properties": dict(node.properties)}
+
+
+def concise_node(node: Node) -> dict[str, Any]:
+    """A node without empty properties and with shorter texts."""
+    properties = {
+        name: cut_at_line(value, _MAX_PROPERTY)[0] if isinstance(value, str) else value
+        for name, value in node.properties.items()
+        if value not in (None, [], {}, "") and name not in _DIGESTS
+    }
+    return {"id": node.id, "labels": [node.label], "properties": concise(properties)}
+
+
+def named_node(node: Node) -> dict[str, str]:
+    """The id of a node, and its title if the id does not say what it is."""
+    title = next((node.properties[name] for name in _TITLES.get(node.label, ()) if node.properties.get(name)), None)
+    return {"id": node.id} | ({"title": cut_at_line(title, _MAX_TITLE)[0]} if isinstance(title, str) else {})

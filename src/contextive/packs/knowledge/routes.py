@@ -46,8 +46,8 @@ class GatewayRoute:
     path_argument: str | None = None
     query: Mapping[str, str] = field(default_factory=dict)
     """Query parameters, and the tool arguments they are passed as."""
-    defaults: Mapping[str, int] = field(default_factory=dict)
-    """Defaults for arguments that the tool requires but a request may omit."""
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+    """Defaults of arguments that the tool requires, or that differ from those of the tool."""
     per_minute: int | None = None
     report: str | None = None
     """Name of the report, for the "not found" answer before the first run."""
@@ -99,8 +99,11 @@ def _search_answer(arguments: Mapping[str, Any], data: Any) -> Any:
     return {**data, "metadata": {key: value for key, value in data["metadata"].items() if key != "feedback_prompt"}}
 
 
+_FULL = {"detail": "full"}
+
+
 ##= docs/spec/gateway.md#routes
-##% The path `/api/v1/coverage` MUST return the same as `km-coverage-summary`, and `/api/v1/lifecycle` the same as
+##% The path `/api/v1/coverage` MUST return the full form of `km-coverage-summary`, and `/api/v1/lifecycle` that of
 ##% `km-lifecycle-report`.
 ##= docs/spec/gateway.md#routes
 ##% An id in a path MUST be accepted with plain and with encoded slashes.
@@ -114,6 +117,7 @@ ROUTES: tuple[GatewayRoute, ...] = (
         arguments_of=search_arguments,
         extra_body_properties={"feedback": _FEEDBACK},
         answer_from=_search_answer,
+        defaults=_FULL,
     ),
     GatewayRoute(
         "GET",
@@ -128,7 +132,8 @@ ROUTES: tuple[GatewayRoute, ...] = (
         "km-graph-node",
         "A node and its relationships",
         path_argument="node_id",
-        query=_same_names("relationships", "limit"),
+        query=_same_names("relationships", "limit", "cursor", "detail"),
+        defaults=_FULL,
     ),
     GatewayRoute(
         "GET",
@@ -144,14 +149,15 @@ ROUTES: tuple[GatewayRoute, ...] = (
         "km-graph-subsystem",
         "A subsystem, its neighbours and its files",
         path_argument="name",
-        query=_same_names("depth", "limit", "cursor", "include_artifacts"),
+        query=_same_names("depth", "limit", "cursor", "include_artifacts", "detail"),
+        defaults=_FULL,
     ),
     GatewayRoute(
         "GET",
         "/api/v1/graph/search",
         "km-graph-search",
         "Nodes whose name contains a text",
-        query={"q": "term", "limit": "limit"},
+        query={"q": "term", "limit": "limit", "label": "label", "cursor": "cursor"},
     ),
     GatewayRoute(
         "GET",
@@ -166,6 +172,15 @@ ROUTES: tuple[GatewayRoute, ...] = (
         "km-graph-tests-of",
         "The tests of a symbol",
         path_argument="symbol_id",
+        query=_same_names("cursor", "detail"),
+        defaults=_FULL,
+    ),
+    GatewayRoute(
+        "GET",
+        "/api/v1/graph/usages",
+        "find_usages",
+        "Who calls and who tests a symbol",
+        query=_same_names("name", "id", "path", "cursor"),
     ),
     GatewayRoute(
         "POST",
@@ -179,16 +194,20 @@ ROUTES: tuple[GatewayRoute, ...] = (
         "/api/v1/coverage",
         "km-coverage-summary",
         "Which files are indexed",
+        query=_same_names("section", "cursor", "detail"),
         per_minute=LARGE_PER_MINUTE,
         report="Coverage",
+        defaults=_FULL,
     ),
     GatewayRoute(
         "GET",
         "/api/v1/lifecycle",
         "km-lifecycle-report",
         "What is unconnected, out of date or untested",
+        query=_same_names("section", "cursor", "detail"),
         per_minute=LARGE_PER_MINUTE,
         report="Lifecycle",
+        defaults=_FULL,
     ),
     GatewayRoute(
         "GET",

@@ -9,18 +9,22 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
 
-from contextive.packs.knowledge.pack import LABELS, as_of_to_dict, index_of, node_to_dict, pack
+from contextive.packs.knowledge.pack import LABELS, index_of, offers, pack
+from contextive.packs.knowledge.search_answers import concise_answer, full_answer
 from contextive.registry import Context, Reply, ToolInput, ToolOutput
+from contextive.registry.budget import Detail
 
 if TYPE_CHECKING:
-    from contextive.search.answer import FoundSymbol, SearchResponse, SearchResult
-    from contextive.search.graph_context import GraphContext
+    from contextive.search.answer import SearchResponse
     from contextive.store.values import SearchEvent
 
 OneOrMore = str | list[str]
-_NULLABLE_FIELDS = ("subsystem", "subsystem_criticality", "git_timestamp")
-"""Fields of a chunk that are included even if null."""
-_FEEDBACK_PROMPT = "Report with km-feedback-submit which results helped."
+_FEEDBACK_TOOL = "km-feedback-submit"
+_FEEDBACK_PROMPT = f"Report with {_FEEDBACK_TOOL} which results helped."
+_TOKENS_PER_RESULT, _LEAST_TOKENS = 250, 2_500
+_MAX_RESULTS = 25
+_BATCH_TOKENS_PER_RESULT, _LEAST_BATCH_TOKENS = 195, 400
+"""The budget of one answer of a batch, which has no graph context."""
 
 
 ##= docs/spec/knowledge.md#km-search-requests
@@ -49,7 +53,7 @@ class SearchInput(ToolInput):
     symbol: OneOrMore | None = Field(None, description="Shortcut for filters.symbols")
     kind: OneOrMore | None = Field(None, description="Shortcut for filters.symbol_kinds")
     lang: OneOrMore | None = Field(None, description="Shortcut for filters.symbol_languages")
-    detail: Literal["concise", "full"] = Field("concise", description="full returns whole chunks")
+    detail: Detail = "concise"
     explain: bool = Field(False, description="Add the parts of each score")
     context: dict[str, Any] | None = Field(None, description="Stored with the results for later votes")
 
@@ -68,18 +72,24 @@ class SearchAnswer(ToolOutput):
     "km-search",
     title="Search the project",
     description="Hybrid (semantic and lexical) search over documents, code, tests, requirements and notes. "
-    "Each result has path, lines, snippet, graph context and scores; use metadata.request_id to vote.",
+    "Each result has path, lines, text, symbols, facts from the graph, and a score.",
+    essential=True,
     labels=LABELS,
     invocation_hints="to find where something is done, decided or described, before reading files",
     output=SearchAnswer,
 )
 def search(given: SearchInput, ctx: Context) -> Reply:
-    return Reply(data=_run_search(given, ctx, ctx.request_id))
+    return Reply(
+        data=_run_search(
+            given, ctx, ctx.request_id, max(_LEAST_TOKENS, _TOKENS_PER_RESULT * max(1, min(given.limit, _MAX_RESULTS)))
+        )
+    )
 
 
-def _run_search(given: SearchInput, ctx: Context, request_id: str) -> dict[str, Any]:
+def _run_search(given: SearchInput, ctx: Context, request_id: str, tokens: int) -> dict[str, Any]:
     from contextive.search.answer import SearchRequest
     from contextive.search.filters import parse_filters
+    from contextive.search.graph_facts import graph_facts
 
     index = index_of(ctx)
     filters = given.filters.model_dump(exclude_none=True) if given.filters else None
@@ -89,13 +99,17 @@ def _run_search(given: SearchInput, ctx: Context, request_id: str) -> dict[str, 
         include_graph=given.include_graph,
         filters=parse_filters(filters, now=time.time(), symbol=given.symbol, kind=given.kind, lang=given.lang),
         sort_by_vector=given.sort_by_vector,
-        detail=given.detail,
         explain=given.explain,
         request_id=request_id,
     )
     response = index.search.search(request)
     index.search_event_log.add(list(_events(response, given.context)))
-    return response_to_dict(response, index.with_pending(response.as_of))
+    as_of = index.with_pending(response.as_of)
+    prompt = _FEEDBACK_PROMPT if response.results and offers(ctx, _FEEDBACK_TOOL) else None
+    if given.detail == "full":
+        return full_answer(response, as_of, prompt)
+    facts = graph_facts(index.store, [result.chunk for result in response.results]) if given.include_graph else None
+    return concise_answer(response, as_of, facts, prompt, tokens)
 
 
 class BatchInput(ToolInput):
@@ -103,6 +117,7 @@ class BatchInput(ToolInput):
         min_length=1, max_length=10, description="Up to 10 questions"
     )
     limit: int = Field(5, description="Results for each, 1 to 25")
+    detail: Detail = "concise"
 
 
 class BatchAnswer(ToolOutput):
@@ -123,76 +138,10 @@ class BatchAnswer(ToolOutput):
 def search_batch(given: BatchInput, ctx: Context) -> Reply:
     answers = []
     for number, query in enumerate(given.queries):
-        request = SearchInput(query=query, limit=given.limit, include_graph=False)
-        answers.append(_run_search(request, ctx, f"{ctx.request_id}-{number}"))
+        request = SearchInput(query=query, limit=given.limit, include_graph=False, detail=given.detail)
+        tokens = max(_LEAST_BATCH_TOKENS, _BATCH_TOKENS_PER_RESULT * given.limit)
+        answers.append(_run_search(request, ctx, f"{ctx.request_id}-{number}", tokens))
     return Reply(data={"status": "success", "answers": answers})
-
-
-##= docs/spec/knowledge.md#km-search-answers
-##% The `metadata` of an answer MUST contain a `request_id` that a later vote can refer to.
-def response_to_dict(response: SearchResponse, as_of: Any) -> dict[str, Any]:
-    """A search answer as a JSON object."""
-    metadata = asdict(response.metadata)
-    for optional in ("filters_applied", "embedding_model", "truncated_results"):
-        if not metadata[optional]:
-            del metadata[optional]
-    metadata["warnings"] = list(response.metadata.warnings)
-    if response.results:
-        metadata["feedback_prompt"] = _FEEDBACK_PROMPT
-    return {
-        "status": "success",
-        "query": response.query,
-        "results": [_result_to_dict(result) for result in response.results],
-        "metadata": metadata,
-        "as_of": as_of_to_dict(as_of),
-    }
-
-
-##= docs/spec/knowledge.md#km-search-answers
-##% Each result MUST have `chunk`, `graph_context` and `scoring`.
-##= docs/spec/knowledge.md#km-search-answers
-##% A shortened chunk MUST say how much is missing and how to get the rest.
-def _result_to_dict(result: SearchResult) -> dict[str, Any]:
-    chunk = asdict(result.chunk)
-    for internal in ("symbol_ids", "truncated"):
-        chunk.pop(internal)
-    if result.chunk.truncated:
-        chunk["text_omitted"] = f"{result.chunk.truncated} more characters; detail=full returns all"
-    chunk["symbols"] = [_symbol_to_dict(symbol) for symbol in result.chunk.symbols]
-    chunk["tags"] = list(result.chunk.tags)
-    scoring = asdict(result.scoring)
-    scoring["signals"] = result.scoring.signals.as_dict()
-    data: dict[str, Any] = {
-        "chunk": {key: value for key, value in chunk.items() if value is not None or key in _NULLABLE_FIELDS},
-        "graph_context": _graph_context_to_dict(result.graph_context),
-        "scoring": scoring,
-    }
-    if result.explain is not None:
-        data["explain"] = dict(result.explain)
-    return data
-
-
-##= docs/spec/knowledge.md#km-search-answers
-##% A chunk MUST list its symbols with id, qualified name and lines if `knowledge.symbols` is true.
-def _symbol_to_dict(found: FoundSymbol) -> dict[str, Any]:
-    symbol = asdict(found.symbol)
-    if found.editor_uri:
-        symbol["editor_uri"] = found.editor_uri
-    return symbol
-
-
-def _graph_context_to_dict(context: GraphContext | None) -> dict[str, Any] | None:
-    if context is None:
-        return None
-    return {
-        "primary_node": node_to_dict(context.primary_node),
-        "relationships": [
-            {"type": seen.type, "direction": seen.direction, "target": node_to_dict(seen.target)}
-            for seen in context.relationships
-        ],
-        "neighbor_subsystems": list(context.neighbor_subsystems),
-        "related_artifacts": [{"id": item.id, "relationship": item.relationship} for item in context.related_artifacts],
-    }
 
 
 def _events(response: SearchResponse, context: dict[str, Any] | None) -> Iterator[SearchEvent]:

@@ -8,6 +8,8 @@ pack = _Pack(
     "notes",
     title="Notes",
     description="Linked Markdown notes: list, read, search, ask, follow links, and write.",
+    default_tools=("list_pages", "get_page", "ask", "create_page", "update_page", "rename_page", "delete_page"),
+    needs="notes",
 )
 
 for _part in ("tools", "write_tools"):  # in listing order; each module adds its declarations

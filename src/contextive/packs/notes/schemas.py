@@ -10,21 +10,32 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from contextive.registry import ToolInput, ToolOutput
+from contextive.registry.budget import Detail
 
 Slug = Annotated[str, Field(min_length=1, max_length=500, description="Slug or title")]
 Version = Annotated[str, Field(max_length=64, description="From get_page")]
 
 
 class PagesInput(ToolInput):
+    tag: str | None = Field(None, max_length=200, description="Only pages with this tag, or one below it")
+    folder: str | None = Field(None, max_length=500, description="Only pages below this folder")
     cursor: str | None = Field(None, description="next_cursor of the previous answer")
+    detail: Detail = "concise"
 
 
 class PageInput(ToolInput):
     slug: Slug
+    offset: int = Field(0, ge=0, description="next_offset of the previous part")
+    detail: Detail = "concise"
+
+
+class ConnectionsInput(ToolInput):
+    slug: Slug
+    detail: Detail = "concise"
 
 
 class SearchInput(ToolInput):
-    query: str = Field(min_length=1, max_length=1000, description="Text to find")
+    query: str = Field(min_length=1, max_length=1000, description="Words or a question")
 
 
 class AskInput(ToolInput):
@@ -32,7 +43,8 @@ class AskInput(ToolInput):
 
 
 class PagesAnswer(ToolOutput):
-    pages: list[dict[str, str]] = Field(description="slug, title")
+    pages: list[dict[str, Any]] = Field(description="slug, title, path, tags, aliases, created_at, updated_at")
+    total: int | None = None
     next_cursor: str | None = None
     problems: list[str] | None = None
 
@@ -43,12 +55,22 @@ class PageAnswer(ToolOutput):
     content: str
     outlinks: list[str]
     backlinks: list[str]
+    path: str | None = None
+    tags: list[str] | None = None
+    aliases: list[str] | None = None
+    created_at: str | None = None
+    updated_at: str | None = None
     version: str | None = None
+    next_offset: int | None = None
     omitted: dict[str, int] | None = None
 
 
 class PageHits(ToolOutput):
     results: list[dict[str, str]] = Field(description="slug, title, excerpt")
+    message: str | None = None
+    nearest: dict[str, str] | None = None
+    hint: str | None = None
+    corrected: dict[str, str] | None = None
 
 
 class AskAnswer(ToolOutput):
@@ -77,3 +99,4 @@ class ChangeAnswer(ToolOutput):
     changed: list[str] | None = None
     left: list[str] | None = None
     similar: list[str] | None = None
+    omitted: dict[str, int] | None = None

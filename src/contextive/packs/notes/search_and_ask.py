@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import islice
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from contextive.errors import Unavailable, UpstreamError
-from contextive.ingest.notes_privacy import may_send_to_model
 from contextive.ingest.notes_service import NotesService
-from contextive.notes.note import Note
-from contextive.notes.search import MAX_RESULTS, NoteHit, relevant_notes
+from contextive.packs.notes.note_index import NoteIndex
+from contextive.packs.notes.page_search import PageSearch, find_pages
 from contextive.registry import Client, Context, Question
-from contextive.registry.threads import run_in_thread
 
 if TYPE_CHECKING:  # the model code is loaded with the first question
-    from contextive.models.ask import Answer, Sampler, Source
+    from contextive.models.ask import Answer, Sampler
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,16 +25,6 @@ class AskRules:
 
 NOT_AVAILABLE = "AI search is not available"
 _QUESTION_KEY = "answer"
-_MAX_RANKED = 200
-
-
-@runtime_checkable
-class NoteSearch(Protocol):
-    """Finds notes for a query. Without one, `search` uses keywords."""
-
-    def search(self, query: str, limit: int) -> Sequence[NoteHit]:
-        """The best notes first."""
-        ...
 
 
 @runtime_checkable
@@ -53,16 +40,16 @@ class Answerer(Protocol):
         ...
 
 
-def search(ctx: Context, query: str) -> Sequence[NoteHit]:
-    """Notes found by the provided search, or else by keywords, newest first."""
-    provided = _provided(ctx, NoteSearch)
-    if isinstance(provided, NoteSearch):
-        return provided.search(query, MAX_RESULTS)
-    return ctx.service(NotesService).view().catalog.index.search(query)
+def search(ctx: Context, query: str) -> PageSearch:
+    """The pages for a query."""
+    from contextive.search.index import Index
+
+    notes = ctx.service(NotesService)
+    return find_pages(notes, NoteIndex(lambda: ctx.service(Index), notes), query)
 
 
 ##= docs/spec/notes.md#ask
-##% Without a model, `ask` MUST be refused with `AI search is not available`.
+##% Without a model, `ask` MUST be refused with `AI search is not available` and a hint that says what to configure.
 ##= docs/spec/notes.md#data-sent-to-models
 ##% The model of the connected client MUST NOT write answers unless `notes.askClientModel` is true.
 async def ask(ctx: Context, question: str) -> Answer:
@@ -71,25 +58,9 @@ async def ask(ctx: Context, question: str) -> Answer:
     rules = _provided(ctx, AskRules)
     use_client = isinstance(rules, AskRules) and rules.client_model and ctx.client.offers("sampling")
     sampler = ClientSampler(ctx.client) if use_client else None
-    if not isinstance(answerer, Answerer) or not answerer.available(sampler):
-        raise Unavailable(NOT_AVAILABLE)
+    if not isinstance(answerer, Answerer):
+        raise Unavailable(NOT_AVAILABLE, hint="Add a model under providers in the configuration. See docs/models.md.")
     return await answerer.answer(question, sampler=sampler)
-
-
-@dataclass(frozen=True, slots=True)
-class NotesRetriever:
-    """Finds sources in the notes by the keywords of a question. Files that the project ignores are left out."""
-
-    service: NotesService
-
-    async def retrieve(self, question: str, limit: int) -> Sequence[Source]:
-        return await run_in_thread(lambda: self.find(question, limit))
-
-    def find(self, question: str, limit: int) -> list[Source]:
-        """The notes with the most keywords, best first."""
-        ranked = relevant_notes(self.service.view().catalog.newest_first, question, _MAX_RANKED)
-        allowed = (note for note in ranked if may_send_to_model(self.service.root, note.path))
-        return [note_source(note) for note in islice(allowed, limit)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,14 +86,6 @@ class ClientSampler:
 def _text_of(content: Any) -> str:
     blocks = content if isinstance(content, list) else [content]
     return "\n".join(str(block["text"]) for block in blocks if isinstance(block, Mapping) and "text" in block).strip()
-
-
-def note_source(note: Note) -> Source:
-    """A whole note as a source."""
-    from contextive.models.sources import Source
-
-    first = note.head.count("\n") + 1
-    return Source(note.slug, note.title, note.path, first, first + note.content.rstrip("\n").count("\n"), note.content)
 
 
 def _provided(ctx: Context, kind: type[Any]) -> object | None:

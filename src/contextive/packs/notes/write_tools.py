@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from pydantic import Field
 
 from contextive.errors import InvalidRequest
 from contextive.ingest.notes_editor import NoteChange, NotesEditor
 from contextive.ingest.notes_service import NotesService
-from contextive.notes.note import Note
+from contextive.ingest.page_journal import PageJournal
 from contextive.packs.notes import pack
 from contextive.packs.notes.schemas import ChangeAnswer, Slug, Version
+from contextive.recipes.recipe import RecipePaths
 from contextive.registry import Annotations, Context, Scope, ToolInput
+from contextive.registry.budget import first_that_fit
 
 _LABELS = ("notes", "writing")
 _MAX_CONTENT = 1_000_000
+_SLUG_TOKENS = 700
+"""Tokens for each list of other pages in an answer."""
 
 
 class CreateInput(ToolInput):
@@ -46,12 +48,12 @@ class DeleteInput(ToolInput):
 
 
 ##= docs/spec/notes.md#writing-rules
-##% The tools `create_page`, `update_page`, `rename_page` and `delete_page` MUST require the maintainer scope.
+##% The tools `create_page`, `update_page`, `rename_page` and `delete_page` MUST NOT be callable by a reader.
 @pack.tool(
     "create_page",
     title="Create a page",
     description="Create a page. Lists similar pages; nothing is merged.",
-    scope=Scope.MAINTAINER,
+    scope=Scope.WRITER,
     labels=_LABELS,
     safety_notes="Writes a file below the notes folder; never overwrites one.",
     annotations=Annotations(read_only=False, idempotent=False),
@@ -64,7 +66,7 @@ def create_page(given: CreateInput, ctx: Context) -> ChangeAnswer:
     "update_page",
     title="Update a page",
     description="Replace a page's content or tags. Fails with a conflict if the page changed since `version`.",
-    scope=Scope.MAINTAINER,
+    scope=Scope.WRITER,
     labels=_LABELS,
     safety_notes="Replaces the page's file.",
     annotations=Annotations(read_only=False, destructive=True),
@@ -79,7 +81,7 @@ def update_page(given: UpdateInput, ctx: Context) -> ChangeAnswer:
     "rename_page",
     title="Rename a page",
     description="Change a page's title or slug. Links in other pages are updated; their labels stay.",
-    scope=Scope.MAINTAINER,
+    scope=Scope.WRITER,
     labels=_LABELS,
     safety_notes="Rewrites links in other pages.",
     annotations=Annotations(read_only=False, destructive=True, idempotent=False),
@@ -96,7 +98,7 @@ def rename_page(given: RenameInput, ctx: Context) -> ChangeAnswer:
     "delete_page",
     title="Delete a page",
     description="Delete a page. Links to it become plain text.",
-    scope=Scope.MAINTAINER,
+    scope=Scope.WRITER,
     labels=_LABELS,
     safety_notes="Deletes the page's file and edits pages that link to it.",
     annotations=Annotations(read_only=False, destructive=True, idempotent=False),
@@ -107,20 +109,22 @@ def delete_page(given: DeleteInput, ctx: Context) -> ChangeAnswer:
 
 
 def _editor(ctx: Context) -> NotesEditor:
-    return NotesEditor(ctx.service(NotesService))
+    facts = {"caller": ctx.caller.name, "client": ctx.client.name, "request_id": ctx.request_id}
+    author = {key: value for key, value in facts.items() if value}
+    return NotesEditor(ctx.service(NotesService), PageJournal(ctx.service(RecipePaths).state, author))
 
 
 def _change_answer(written: NoteChange, *, deleted: bool = False) -> ChangeAnswer:
     note = written.note
+    others = {"changed": written.changed, "left": written.left, "similar": written.similar}
+    shown = {name: first_that_fit((other.slug for other in notes), _SLUG_TOKENS) for name, notes in others.items()}
+    omitted = {name: len(notes) - len(shown[name]) for name, notes in others.items() if len(notes) > len(shown[name])}
     return ChangeAnswer(
         slug=note.slug,
         title=note.title,
         version=None if deleted else note.version,
-        changed=_slugs(written.changed),
-        left=_slugs(written.left),
-        similar=_slugs(written.similar),
+        changed=shown["changed"] or None,
+        left=shown["left"] or None,
+        similar=shown["similar"] or None,
+        omitted=omitted or None,
     )
-
-
-def _slugs(notes: Sequence[Note]) -> list[str] | None:
-    return [note.slug for note in notes] or None

@@ -10,7 +10,7 @@ from contextive.ingest.trace_service import TraceService
 from contextive.packs.trace.pack import pack, view_of
 from contextive.packs.trace.resources import _complete_requirement, _complete_spec
 from contextive.registry import Context, PromptArgument, PromptMessage, Text
-from contextive.trace.citation_help import missing_citations
+from contextive.trace.citation_writing import missing_citations
 from contextive.trace.ranking import SIMPLE_STATUS, least_finished, level_word, prioritise
 from contextive.trace.reports.safe_text import escape_invisible
 from contextive.trace.requirement import Requirement
@@ -53,9 +53,9 @@ def implement_requirement(arguments: Mapping[str, str], ctx: Context) -> list[Pr
     return _user(
         f"Implement this requirement of level {level_word(requirement.level)}. It is quoted from section "
         f"{requirement.section.id} of {requirement.target.path}:\n\n{_quoted(requirement.text)}\n\n"
-        f"Its status is: {SIMPLE_STATUS[requirement.status]}. First call explain_requirement {requirement.identifier[:16]} and "
-        "read the section. Write the code, then a test that fails without it. Put the citation comments above the code and "
-        f"the test, and check each with validate_citation.\n\n{_missing_comments(requirement, ctx)}"
+        f"Its status is: {SIMPLE_STATUS[requirement.status]}. First call explain_requirement {requirement.identifier[:16]}, and "
+        "get_section if its paragraph does not say enough. Write the code, then a test that fails without it. Put the citation "
+        f"comments above the code and the test, and check each with validate_citation.\n\n{_missing_comments(requirement, ctx)}"
     )
 
 
@@ -94,7 +94,7 @@ def review_coverage(arguments: Mapping[str, str], ctx: Context) -> list[PromptMe
     summary = ", ".join(f"{counts[word]} {word}" for word in dict.fromkeys(SIMPLE_STATUS.values()))
     first = "\n".join(
         f"> {r.identifier[:16]} [{level_word(r.level)}] {r.text}"
-        for r in prioritise([r for r in requirements if not r.status.is_done])[:10]
+        for r in prioritise([r for r in requirements if not r.status.is_done], view.catalog)[:10]
     )
     return _user(
         f"Review the requirements of this project: {len(requirements)} in total, {summary}; "

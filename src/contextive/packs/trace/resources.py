@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from contextive.errors import InvalidRequest, ResourceNotFound
-from contextive.ingest.trace_service import TraceService
+from contextive.ingest.trace_service import TraceService, TraceView
+from contextive.packs.trace.cited_code import comment_and_code, type_word
 from contextive.packs.trace.pack import pack, view_of
-from contextive.packs.trace.tools import code_around
 from contextive.registry import Context, ResourceEntry
 from contextive.registry.registry import safe_repr
 from contextive.trace.catalog import CitationEntry, SpecificationEntry, TraceCatalog, replace_surrogates
@@ -25,14 +25,14 @@ _SECTION = _SPEC + "/sections/{section_id}"
 _REQUIREMENT = _SECTION + "/requirements/{req_identifier}"
 _CITATION = _REQUIREMENT + "/citations/{+citation_id}"
 _SECTION_CITATION = _SECTION + "/citations/{+citation_id}"
-_CONTEXT_LINES = 3
 
 Variables = Mapping[str, str]
 JSON = "application/json"
 
 
 ##= docs/spec/trace.md#uris
-##% The list of resources MUST contain each specification, each section, each requirement and each valid citation.
+##% The list of resources MUST contain each specification. Sections, requirements and citations MUST be in the list below
+##% the path of their parent.
 def _entries(
     make: Callable[[TraceCatalog], Sequence[ResourceEntry]],
 ) -> Callable[[int, int, Context], list[ResourceEntry]]:
@@ -44,8 +44,8 @@ def _entries(
     return list_page
 
 
-def _entry(path: str, name: str, title: str) -> ResourceEntry:
-    return ResourceEntry(SCHEME + path, name, title[:120], None, JSON)
+def _entry(path: str, name: str, title: str, fields: Mapping[str, Any] | None = None) -> ResourceEntry:
+    return ResourceEntry(SCHEME + path, name, title[:120], None, JSON, fields=fields or {})
 
 
 def _specification(variables: Variables, ctx: Context) -> tuple[TraceCatalog, SpecificationEntry]:
@@ -131,7 +131,8 @@ _COMPLETE = {
     description="All specifications: id, name, url, description.",
 )
 def read_specifications(_variables: Variables, ctx: Context) -> list[dict[str, Any]]:
-    return [_describe(entry) for entry in view_of(ctx).catalog.specifications.values()]
+    view = view_of(ctx)
+    return [_describe(entry) | _extraction(view, entry) for entry in view.catalog.specifications.values()]
 
 
 ##= docs/spec/trace.md#specification-resources
@@ -141,12 +142,19 @@ def _describe(entry: SpecificationEntry) -> dict[str, Any]:
     return {"id": entry.id, "name": entry.name, "url": entry.url, "description": entry.description}
 
 
+##= docs/spec/trace.md#specification-resources
+##% A specification that is cited and not extracted MUST be marked.
+def _extraction(view: TraceView, entry: SpecificationEntry) -> dict[str, Any]:
+    """Marks a specification whose requirements are not known."""
+    return {} if view.is_extracted(entry) else {"status": "not extracted"}
+
+
 @pack.resource(
     _SPEC,
     name="specification",
     title="A specification",
     description="One specification: its format, and its requirements counted by status.",
-    list_entries=_entries(lambda c: [_entry(e.path, e.id, e.name) for e in c.specifications.values()]),
+    list_entries=_entries(lambda c: [_entry(e.path, e.id, e.title, _describe(e)) for e in c.specifications.values()]),
     complete=_COMPLETE,
 )
 def read_specification(variables: Variables, ctx: Context) -> dict[str, Any]:
@@ -157,6 +165,8 @@ def read_specification(variables: Variables, ctx: Context) -> dict[str, Any]:
         counts[SIMPLE_STATUS[requirement.status]] += 1
     return {
         **_describe(entry),
+        **_extraction(view_of(ctx), entry),
+        "title": entry.title,
         "format": entry.specification.format.value,
         "sections": len(entry.specification.sections),
         "requirements": len(own),
@@ -176,6 +186,7 @@ def read_specification(variables: Variables, ctx: Context) -> dict[str, Any]:
         lambda c: [_entry(f"{e.path}/sections", f"{e.id}/sections", e.name) for e in c.specifications.values()]
     ),
     complete=_COMPLETE,
+    listed=False,
 )
 def read_sections(variables: Variables, ctx: Context) -> list[dict[str, Any]]:
     _, entry = _specification(variables, ctx)
@@ -195,9 +206,13 @@ def _all_sections(catalog: TraceCatalog) -> list[tuple[SpecificationEntry, Secti
     title="A section",
     description="One section: id, title and full text.",
     list_entries=_entries(
-        lambda c: [_entry(e.section_path(s), f"{e.id}#{s.id}", s.title) for e, s in _all_sections(c)]
+        lambda c: [
+            _entry(e.section_path(s), f"{e.id}#{s.id}", s.title, {"id": s.id, "title": s.title})
+            for e, s in _all_sections(c)
+        ]
     ),
     complete=_COMPLETE,
+    listed=False,
 )
 def read_section(variables: Variables, ctx: Context) -> dict[str, Any]:
     _, _, section = _section(variables, ctx)
@@ -221,11 +236,18 @@ def _sections_with_requirements(catalog: TraceCatalog) -> list[ResourceEntry]:
     description="All requirements of one section: identifier and text.",
     list_entries=_entries(_sections_with_requirements),
     complete=_COMPLETE,
+    listed=False,
 )
 def read_section_requirements(variables: Variables, ctx: Context) -> list[dict[str, Any]]:
     catalog, entry, section = _section(variables, ctx)
     found = catalog.by_section.get((entry.id, section.id), [])
     return [{"identifier": r.identifier, "text": r.text} for r in found]
+
+
+def _requirement_entry(catalog: TraceCatalog, requirement: Requirement) -> ResourceEntry:
+    path = catalog.full_path(requirement)
+    fields = {"full_path": path, "identifier": requirement.identifier, "text": requirement.text}
+    return _entry(path, requirement.identifier[:16], requirement.text, fields)
 
 
 ##= docs/spec/trace.md#requirement-resources
@@ -236,8 +258,9 @@ def read_section_requirements(variables: Variables, ctx: Context) -> list[dict[s
     name="requirement",
     title="A requirement",
     description="One requirement: text, level and status. Subscribe to be notified when its status changes.",
-    list_entries=_entries(lambda c: [_entry(c.full_path(r), r.identifier[:16], r.text) for r in c.requirements]),
+    list_entries=_entries(lambda c: [_requirement_entry(c, r) for r in c.requirements]),
     complete=_COMPLETE,
+    listed=False,
 )
 def read_requirement(variables: Variables, ctx: Context) -> dict[str, Any]:
     _, requirement = _requirement(variables, ctx)
@@ -266,14 +289,16 @@ def read_requirement(variables: Variables, ctx: Context) -> dict[str, Any]:
         ]
     ),
     complete=_COMPLETE,
+    listed=False,
 )
 def read_requirement_citations(variables: Variables, ctx: Context) -> list[dict[str, Any]]:
     _, requirement = _requirement(variables, ctx)
-    return [{"id": c.id, "type": _type_word(c.type.value)} for c in requirement.related]
+    return [{"id": c.id, "type": type_word(c)} for c in requirement.related]
 
 
-def _type_word(value: str) -> str:
-    return "implementation" if value == "citation" else value
+def _citation_entry(entry: CitationEntry, title: str) -> ResourceEntry:
+    fields = {"full_path": entry.path, "id": entry.citation.id, "type": type_word(entry.citation)}
+    return _entry(entry.path, entry.citation.id, title, fields)
 
 
 ##= docs/spec/trace.md#requirement-resources
@@ -284,10 +309,9 @@ def _type_word(value: str) -> str:
     name="citation",
     title="A citation",
     description="One citation: file, line, comment and the code around it.",
-    list_entries=_entries(
-        lambda c: [_entry(e.path, e.citation.id, e.requirement.text) for e in c.citations if e.requirement]
-    ),
+    list_entries=_entries(lambda c: [_citation_entry(e, e.requirement.text) for e in c.citations if e.requirement]),
     complete=_COMPLETE,
+    listed=False,
 )
 def read_citation(variables: Variables, ctx: Context) -> dict[str, Any]:
     catalog, requirement = _requirement(variables, ctx)
@@ -307,8 +331,9 @@ def read_citation(variables: Variables, ctx: Context) -> dict[str, Any]:
     name="section-citation",
     title="A citation of a section",
     description="One citation that covers no requirement: file, line, comment and the code around it.",
-    list_entries=_entries(lambda c: [_entry(e.path, e.citation.id, "") for e in c.citations if not e.requirement]),
+    list_entries=_entries(lambda c: [_citation_entry(e, "") for e in c.citations if not e.requirement]),
     complete=_COMPLETE,
+    listed=False,
 )
 def read_section_citation(variables: Variables, ctx: Context) -> dict[str, Any]:
     catalog, entry, section = _section(variables, ctx)
@@ -320,13 +345,17 @@ def read_section_citation(variables: Variables, ctx: Context) -> dict[str, Any]:
 
 def _citation_to_dict(citation: Citation, ctx: Context) -> dict[str, Any]:
     service = ctx.service(TraceService)
-    return {
+    fields = {
         "file_path": citation.source,
         "line_number": citation.line,
         "comment_text": service.comment_of(citation),
-        "context_lines": code_around(service, citation, _CONTEXT_LINES),
-        "type": _type_word(citation.type.value),
+        "context_lines": comment_and_code(service, citation).lines,
+        "type": type_word(citation),
+        "reason": citation.comment,
+        "tracking_issue": citation.tracking_issue,
+        "feature": citation.feature,
     }
+    return {name: value for name, value in fields.items() if value != ""}
 
 
 # -- the whole project -------------------------------------------------------------------------------------------------

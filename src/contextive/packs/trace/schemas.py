@@ -2,23 +2,11 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Sequence
-from typing import Annotated, Any, Generic, Literal, TypeVar
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from contextive.errors import InvalidRequest
-from contextive.ingest.trace_service import TraceView
-from contextive.registry import Reply, Text, ToolInput, ToolOutput
-from contextive.registry.content import escape_hidden_characters
-from contextive.registry.paging import encode_cursor, offset_of
-from contextive.registry.registry import safe_repr
-from contextive.trace.catalog import TraceCatalog
-from contextive.trace.ranking import PRIORITY_STATUS, SIMPLE_STATUS, level_word
-from contextive.trace.requirement import Requirement
-
-T = TypeVar("T")
+from contextive.registry import ToolInput, ToolOutput
 
 Level = Literal["MUST", "SHOULD", "MAY", "unspecified"]
 SimpleStatus = Literal["done", "needs tests", "in progress", "not started"]
@@ -31,15 +19,20 @@ Identifier = Annotated[
 ]
 
 
-class ListInput(ToolInput):
+class PageInput(ToolInput):
+    """Paging, the same for every list."""
+
+    limit: int | None = Field(None, ge=1, le=1000, description="Entries on a page; default: up to 20")
+    cursor: str | None = Field(None, description="next_cursor of the previous page")
+
+
+class ListInput(PageInput):
     """Filters and paging, the same for every tool that lists requirements."""
 
     spec: str | None = Field(None, description="Only this specification: id, URL or path")
     section: str | None = Field(None, description="Only this section id")
     level: Level | None = Field(None, description="Only this level")
     status: SimpleStatus | None = Field(None, description="Only this status")
-    limit: int = Field(50, ge=1, le=1000, description="Entries on a page")
-    cursor: str | None = Field(None, description="next_cursor of the previous page")
 
 
 class RequirementItem(ToolOutput):
@@ -50,6 +43,7 @@ class RequirementItem(ToolOutput):
     text: str
     level: Level
     status: SimpleStatus
+    cited_by: list[str] | None = Field(None, description="The types of its citations, if there are only tests or todos")
 
 
 class PriorityItem(ToolOutput):
@@ -61,6 +55,8 @@ class PriorityItem(ToolOutput):
     todo_count: int
     identifier: str
     text: str
+    detail: str | None = Field(None, description="needs tests, …: what the status does not say")
+    note: str | None = Field(None, description="Set if no code can implement it")
 
 
 class InvalidItem(ToolOutput):
@@ -81,16 +77,31 @@ class StatusItem(ToolOutput):
 
 
 class CitedCode(ToolOutput):
+    """A citation of a requirement, with the code below it."""
+
     id: str
     type: str
-    comment_text: str
-    code: list[str]
+    comment_text: str | None = None
+    code: list[str] | None = None
+    more_lines: int | None = None
     reason: str | None = None
+    tracking_issue: str | None = None
+    feature: str | None = None
+    stale: str | None = Field(None, description="Why a todo can be removed")
 
 
 class MissingCitation(ToolOutput):
     what: str
     citation: str = Field(description="The comment to add")
+
+
+class SimilarPlace(ToolOutput):
+    """Code or a test that cites a similar requirement."""
+
+    id: str
+    type: str
+    text: str = Field(description="The requirement that is cited there")
+    code: str | None = Field(None, description="The first line of code below the citation")
 
 
 class NoteItem(ToolOutput):
@@ -107,11 +118,15 @@ class Explanation(ToolOutput):
     level: Level | None = None
     status: SimpleStatus | None = None
     detail: str | None = None
+    note: str | None = None
     why_next: str | None = None
     section_title: str | None = None
+    paragraph: str | None = Field(None, description="The text around the sentence")
+    open_text: list[str] | None = Field(None, description="Words that no implementation quotes yet, if others are")
+    untested_text: list[str] | None = Field(None, description="Words that no test quotes yet, if others are")
     citations: list[CitedCode] | None = None
     missing: list[MissingCitation] | None = None
-    similar: list[str] | None = Field(None, description="Citations of similar requirements")
+    similar: list[SimilarPlace] | None = Field(None, description="Where similar requirements are cited")
     more_citations: int | None = None
     notes: list[NoteItem] | None = Field(None, description="Notes that link to the requirement")
     requirements: list[StatusItem] | None = Field(
@@ -132,130 +147,11 @@ class ExplanationSchema(BaseModel):
     missing: list[dict[str, Any]] | None = Field(None, description="Each has the comment to add")
 
 
-class RequirementPage(ToolOutput):
-    result: list[RequirementItem]
+class PageSchema(BaseModel):
+    """The published schema of a page. The entries are described by the tool."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+    result: list[dict[str, Any]]
     total: int
     next_cursor: str | None = None
-
-
-class PriorityPage(ToolOutput):
-    result: list[PriorityItem]
-    total: int
-    next_cursor: str | None = None
-
-
-class InvalidPage(ToolOutput):
-    result: list[InvalidItem]
-    total: int
-    next_cursor: str | None = None
-
-
-Item = TypeVar("Item", bound=ToolOutput)
-
-
-##= docs/spec/trace.md#answers
-##% The first text of a list answer MUST be a JSON array of the entries.
-##= docs/spec/trace.md#answers
-##% The structured data of a list answer MUST contain `result`, `total` and, if there are more entries, `next_cursor`.
-class _Paging(Generic[Item]):
-    """One page of items as a reply: the array as text, then how to get the next page."""
-
-    @staticmethod
-    def reply(
-        kind: str, items: Sequence[T], show: Callable[[T], Item], limit: int, cursor: str | None, about: str = ""
-    ) -> Reply:
-        start = offset_of(kind, cursor)
-        page = [without_none(show(item)) for item in items[start : start + limit]]
-        end = start + len(page)
-        following = encode_cursor(kind, str(end)) if end < len(items) else None
-        data: dict[str, Any] = {"result": page, "total": len(items)}
-        note = f"{len(page)} of {len(items)}"
-        if following:
-            data["next_cursor"] = following
-            note += f"; for the next page, call again with cursor={following}"
-        return Reply(
-            data=data,
-            content=[
-                Text(escape_hidden_characters(json.dumps(page, ensure_ascii=False))),
-                Text(f"{note}. {about}".rstrip()),
-            ],
-        )
-
-
-page_reply = _Paging.reply
-
-
-def without_none(output: ToolOutput) -> dict[str, Any]:
-    return output.model_dump(mode="json", exclude_none=True)
-
-
-def data_reply(output: ToolOutput) -> Reply:
-    return Reply(data=without_none(output))
-
-
-##= docs/spec/trace.md#answers
-##% In a project without a specification, an answer that lists requirements MUST say that there is no specification.
-def no_specification_hint(view: TraceView) -> str:
-    """A note for empty answers in a project without specifications; otherwise the empty string."""
-    if view.catalog.specifications:
-        return ""
-    return "No specification was found in this project. Name one in .duvet/config.toml, or put it below docs/spec or specs."
-
-
-def requirement_item(catalog: TraceCatalog) -> Callable[[Requirement], RequirementItem]:
-    def show(requirement: Requirement) -> RequirementItem:
-        return RequirementItem(
-            identifier=requirement.identifier,
-            full_path=catalog.full_path(requirement),
-            text=requirement.text,
-            level=level_word(requirement.level),
-            status=SIMPLE_STATUS[requirement.status],
-        )
-
-    return show
-
-
-def status_items(requirements: Sequence[Requirement], catalog: TraceCatalog) -> list[StatusItem]:
-    return [StatusItem(full_path=catalog.full_path(r), status=SIMPLE_STATUS[r.status]) for r in requirements]
-
-
-def priority_item(catalog: TraceCatalog) -> Callable[[Requirement], PriorityItem]:
-    def show(requirement: Requirement) -> PriorityItem:
-        return PriorityItem(
-            full_path=catalog.full_path(requirement),
-            level=level_word(requirement.level),
-            status=PRIORITY_STATUS[requirement.status],
-            todo_count=requirement.todo_count,
-            identifier=requirement.identifier,
-            text=requirement.text,
-        )
-
-    return show
-
-
-##= docs/spec/trace.md#answers
-##% Lists of requirements MUST be filterable by specification, section, level and status; an unknown specification or
-##% section is an error.
-def filter_requirements(view: TraceView, given: ListInput, requirements: Sequence[Requirement]) -> list[Requirement]:
-    """The requirements that pass the filters. An unknown specification or section is an error, not an empty list."""
-    catalog = view.catalog
-    chosen, entry = list(requirements), None
-    if given.spec is not None:
-        entry = catalog.resolve(given.spec)
-        if entry is None:
-            known = ", ".join(list(catalog.specifications)[:20]) or "none"
-            raise InvalidRequest(f"No specification {safe_repr(given.spec)}.", hint=f"Known: {known}.")
-        chosen = [r for r in chosen if r.target == entry.target]
-    if given.section is not None:
-        searched = [entry] if entry is not None else list(catalog.specifications.values())
-        named = {e.target: e.section(given.section) for e in searched}
-        if not any(named.values()):
-            where = f" in {entry.id}" if entry is not None else ""
-            path = entry.path if entry is not None else "/specifications/{spec_id}"
-            raise InvalidRequest(f"No section {safe_repr(given.section)}{where}.", hint=f"Read {path}/sections.")
-        chosen = [r for r in chosen if r.section is named[r.target]]
-    if given.level is not None:
-        chosen = [r for r in chosen if level_word(r.level) == given.level]
-    if given.status is not None:
-        chosen = [r for r in chosen if SIMPLE_STATUS[r.status] == given.status]
-    return chosen

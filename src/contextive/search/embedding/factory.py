@@ -7,9 +7,12 @@ import threading
 from collections.abc import Callable
 
 from contextive.errors import ConfigError, ContextiveError, Unavailable
-from contextive.search.embedding.protocol import Embedder
+from contextive.search.embedding.protocol import Embedder, require_packages
 
 logger = logging.getLogger(__name__)
+
+PACKAGES = ("numpy", "simsimd")
+"""The packages of the extra `vectors` that every model needs."""
 
 
 def open_embedder(
@@ -20,6 +23,7 @@ def open_embedder(
     `url`, `key` and `timeout_seconds` are for a remote endpoint, `threads` for a local model. Raises Unavailable if
     the model cannot be loaded, and ConfigError if the name is unknown.
     """
+    require_packages(*PACKAGES)
     kind, _, name = spec.partition(":")
     match kind, name:
         case "minilm", "":

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from contextive.errors import Unavailable
-from contextive.search.embedding.protocol import disable_telemetry, normalise_rows
+from contextive.search.embedding.protocol import disable_telemetry, normalise_rows, require_packages
 from contextive.search.embedding.wordpiece import WordPiece
 from contextive.store.values import VectorModel
 
@@ -37,7 +37,8 @@ class MiniLmEmbedder:
     """The loaded model. Thread-safe."""
 
     def __init__(self, *, threads: int = 1) -> None:
-        self._wordpiece = WordPiece(_read_vocabulary(), MAX_PIECES)
+        self._wordpiece = WordPiece(read_vocabulary(), MAX_PIECES)
+        require_packages("onnxruntime", WEIGHTS_PACKAGE)
         weights = _read_weights()
         disable_telemetry()
         try:
@@ -126,7 +127,8 @@ def _read_weights() -> bytes:
     return weights
 
 
-def _read_vocabulary() -> list[str]:
+def read_vocabulary() -> list[str]:
+    """The pieces of the model's vocabulary: special tokens, characters, then words from the most common to the rarest."""
     try:
         text = gzip.decompress((files(__package__) / "minilm_vocabulary.txt.gz").read_bytes())
     except (OSError, EOFError) as error:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final, Protocol
 
+from contextive.errors import Unavailable
 from contextive.store.values import VectorModel
 
 if TYPE_CHECKING:
@@ -36,6 +38,16 @@ class Embedder(Protocol):
     def embed_query(self, text: str) -> Matrix:
         """The vector of a query, as a one-dimensional array."""
         ...
+
+
+##= docs/spec/knowledge.md#ranking
+##% Without the extra `vectors`, search MUST work by words and say how to add embeddings.
+def require_packages(*names: str) -> None:
+    """Raise Unavailable if a package of the extra `vectors` is not installed."""
+    if any(find_spec(name) is None for name in names):
+        raise Unavailable(
+            "Embeddings are not installed, so search finds words only; pip install 'contextive-mcp[vectors]' adds them."
+        )
 
 
 def normalise_rows(rows: Matrix) -> Matrix:

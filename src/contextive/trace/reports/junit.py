@@ -10,7 +10,7 @@ from contextive.trace.citation import Citation
 from contextive.trace.level import CitationType, Level
 from contextive.trace.reports.findings import requirement_location
 from contextive.trace.reports.safe_text import escape_invisible, one_line, shorten
-from contextive.trace.requirement import Requirement, Status, is_covered, merge_spans
+from contextive.trace.requirement import Requirement, Status
 
 _NAME_LENGTH = 160
 
@@ -102,9 +102,7 @@ def _outcome(requirement: Requirement, require_citations: bool, require_tests: b
 
 
 def _covers(requirement: Requirement, kind: CitationType) -> bool:
-    kinds = (kind, CitationType.IMPLICATION, CitationType.EXCEPTION)
-    spans = merge_spans(span for each in kinds for span in requirement.covered.get(each, ()))
-    return is_covered(requirement.spans, spans)
+    return requirement.covers_words(kind, CitationType.IMPLICATION, CitationType.EXCEPTION)
 
 
 def _citation_line(citation: Citation) -> str:

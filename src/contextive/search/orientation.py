@@ -1,0 +1,353 @@
+"""What to know before touching a project, or one part of it: the places to read, each with its reason."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from contextive.errors import NotFound
+from contextive.knowledge.node_ids import node_id
+
+if TYPE_CHECKING:
+    from contextive.ingest.notes_service import NotesService
+    from contextive.ingest.trace_service import TraceService
+    from contextive.knowledge.graph import Edge, Node
+    from contextive.search.answer import SearchResult
+    from contextive.search.index import Index
+    from contextive.search.requirement_search import RequirementSearch
+    from contextive.trace.requirement import Requirement
+
+_RESULTS: Final = 25
+_MOST: Final[Mapping[str, int]] = {"requirements": 5, "code": 6, "tests": 4, "documents": 4, "notes": 4}
+"""The sections of an answer, in their order, and the most places of each."""
+_MAX_FILES: Final = 20_000
+_MAX_SUBJECTS: Final = 60
+_MAX_EDGES: Final = 100
+_MAX_TEXT: Final = 160
+_OVERVIEW_NAMES: Final = ("architecture", "design", "contributing", "overview", "index", "readme", "agents", "claude")
+"""Stems of documents that introduce a project, the most useful first."""
+_EDGES: Final = ("CALLS", "EXERCISES", "TESTS", "CITES", "LINKS_TO", "IMPORTS", "DESCRIBES", "VALIDATES")
+_LABELS: Final[Mapping[str, str]] = {
+    "SourceFile": "code",
+    "Symbol": "code",
+    "TestCase": "tests",
+    "DesignDoc": "documents",
+    "Note": "notes",
+    "Requirement": "requirements",
+}
+_REASONS: Final[Mapping[tuple[str, bool], str]] = {
+    ("CALLS", True): "calls it",
+    ("CALLS", False): "is called by it",
+    ("EXERCISES", True): "tests it",
+    ("TESTS", True): "tests it",
+    ("TESTS", False): "is tested by it",
+    ("CITES", True): "implements it",
+    ("CITES", False): "it implements this",
+    ("LINKS_TO", True): "links to it",
+    ("LINKS_TO", False): "it links to this",
+    ("IMPORTS", True): "imports it",
+    ("IMPORTS", False): "it imports this",
+    ("DESCRIBES", True): "describes it",
+    ("VALIDATES", True): "tests it",
+}
+"""Why a neighbour matters: by the type of the edge, and whether the edge leads to the subject."""
+
+
+_WORD: Final = re.compile(r"[a-z0-9]{3,}")
+_REQUIREMENT_CHUNK: Final = re.compile(r"r[0-9a-f]{12}")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Something to read, where it is, and why."""
+
+    path: str
+    reason: str
+    lines: str | None = None
+    title: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SpecificationProgress:
+    """How far the requirements of a specification are implemented and tested."""
+
+    name: str
+    done: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """What a project is."""
+
+    name: str
+    summary: str | None
+    languages: tuple[tuple[str, int], ...]
+    subsystems: tuple[tuple[str, int], ...]
+    specifications: tuple[SpecificationProgress, ...]
+    read_first: tuple[Place, ...]
+    broken: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What matters for a task, a path or a symbol, by section."""
+
+    sections: Mapping[str, tuple[Place, ...]] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+
+
+class Orientation:
+    """Answers from the index, the requirements and the notes of one project, as far as they exist."""
+
+    def __init__(
+        self, index: Index, trace: TraceService, notes: NotesService, requirement_search: RequirementSearch
+    ) -> None:
+        self._index = index
+        self._trace = trace
+        self._notes = notes
+        self._requirement_search = requirement_search
+
+    @property
+    def is_indexed(self) -> bool:
+        return self._index.store.generation() > 0
+
+    # The project
+
+    def overview(self) -> Overview:
+        """What the project is, how far its specifications are, what to read first, and what is broken."""
+        files = tuple(self._index.store.files.artifacts(limit=_MAX_FILES)) if self.is_indexed else ()
+        languages = Counter(row.artifact.language for row in files if row.artifact.language)
+        subsystems = Counter(row.artifact.subsystem for row in files if row.artifact.subsystem)
+        documents = [row.artifact.path for row in files if row.artifact.artifact_type == "doc"]
+        return Overview(
+            name=self._index.settings.root.name,
+            summary=self._summary(),
+            languages=tuple(languages.most_common(5)),
+            subsystems=tuple((name, count) for name, count in subsystems.most_common(8) if name is not None),
+            specifications=tuple(self._specifications())[:6],
+            read_first=tuple(self._read_first(documents))[:5],
+            broken=tuple(self._broken()),
+        )
+
+    def _summary(self) -> str | None:
+        """The first paragraph of the README, or the description in a manifest."""
+        from contextive.workspace.files import FileText
+
+        for name in ("README.md", "readme.md", "README.rst", "README.txt", "README"):
+            content = self._trace.files.read(name)
+            if isinstance(content, FileText) and (paragraph := first_paragraph(content.text)):
+                return paragraph
+        return None
+
+    def _specifications(self) -> Iterator[SpecificationProgress]:
+        """The specifications that have requirements, those with the most open ones first."""
+        from contextive.trace.requirement import StatusSummary
+
+        catalog = self._trace.view().catalog
+        found = [
+            (catalog.entry_of(target).name, StatusSummary.of(report.requirements))
+            for target, report in catalog.analysis.reports.items()
+            if report.requirements
+        ]
+        for name, summary in sorted(found, key=lambda item: (item[1].done - item[1].total, item[0])):
+            yield SpecificationProgress(name[:_MAX_TEXT], summary.done, summary.total)
+
+    def _read_first(self, documents: Sequence[str]) -> Iterator[Place]:
+        """The documents that introduce the project, and the notes that most others link to."""
+        named = [(path, posixpath.splitext(posixpath.basename(path))[0].lower()) for path in documents]
+        introducing = [
+            (path.count("/"), _OVERVIEW_NAMES.index(stem), path) for path, stem in named if stem in _OVERVIEW_NAMES
+        ]
+        for _, _, path in sorted(introducing)[:3]:
+            yield Place(path, "introduces the project")
+        catalog = self._notes.view().catalog
+        linked = sorted(
+            ((len(catalog.backlinks(note)), note) for note in catalog.notes), key=lambda i: (-i[0], i[1].path)
+        )
+        for count, note in linked[:2]:
+            if count:
+                yield Place(note.path, f"{count} notes link to it", title=note.title)
+
+    def _broken(self) -> Iterator[str]:
+        """What is wrong now: citations, and the state of the index."""
+        invalid = self._trace.view().catalog.invalid
+        if invalid:
+            citation = invalid[0][0]
+            yield f"{len(invalid)} invalid citations, the first at {citation.source}:{citation.line}"
+        ##= docs/spec/host.md#orientation
+        ##% Without an index, `orient` MUST answer with what is known and say so.
+        if not self.is_indexed:
+            yield "The project is not indexed yet, so code, documents and subsystems are missing here."
+            return
+        for problem in (self._index.embedding_problem(), self._index.watcher_problem()):
+            if problem:
+                yield problem
+        if pending := self._index.as_of().pending_files:
+            yield f"{pending} changed files are not indexed yet."
+
+    # A part of it
+
+    def task(self, task: str) -> Surroundings:
+        """What a search finds for the task, and what the graph connects with the code that was found."""
+        from contextive.search.answer import SearchRequest
+
+        places = _Places()
+        for requirement, where in self._requirements_about(task):
+            places.add("requirements", Place(where, "matches", title=_requirement_title(requirement)))
+        response = self._index.search.search(SearchRequest(query=task, limit=_RESULTS, include_graph=False))
+        best = [result for result in response.results if result.chunk.artifact_type in ("code", "test")][:6]
+        note_paths = {note.path for note in self._notes.view().catalog.notes}
+        for result in response.results:
+            section = _section_of(result, note_paths)
+            if section is not None:
+                places.add(section, _place_of(result))
+        subjects = [node_id("Symbol", s.symbol.id) for result in best for s in result.chunk.symbols]
+        self._add_neighbours(subjects[:_MAX_SUBJECTS], places, only=("EXERCISES", "TESTS", "CITES", "LINKS_TO"))
+        return places.result(response.metadata.warnings)
+
+    def _requirements_about(self, task: str) -> Iterator[tuple[Requirement, str]]:
+        """The requirements that a task means, each with where it is."""
+        catalog = self._trace.view().catalog
+        for requirement in self._requirement_search.search(catalog, task).requirements[: _MOST["requirements"]]:
+            entry = catalog.entry_of(requirement.target)
+            path = catalog.file_of(entry) or entry.target.path
+            yield requirement, f"{path}#{requirement.section.id}"
+
+    def path(self, path: str) -> Surroundings:
+        """What is connected with a file or directory. Raises NotFound for a path that is not indexed."""
+        self._index.ensure_fresh()
+        files = self._index.store.files
+        path = posixpath.normpath(path).removeprefix("./")
+        found = [path] if files.artifact(path) is not None else []
+        if not found:
+            rows = files.artifacts(limit=_MAX_FILES)
+            found = [row.artifact.path for row in rows if row.artifact.path.startswith(f"{path}/")]
+        if not found:
+            raise NotFound("No file with this path is indexed.", hint="Give a path from the project's directory.")
+        subjects: list[str] = []
+        for one in found[:_MAX_SUBJECTS]:
+            subjects += [node.id for node in self._nodes_of_file(one)]
+            subjects += [node_id("Symbol", symbol.id) for _, symbol in files.symbols(one)]
+        places = _Places(inside=frozenset(found))
+        self._add_neighbours(subjects[: 4 * _MAX_SUBJECTS], places)
+        return places.result(())
+
+    def symbol(self, name: str) -> Surroundings:
+        """Where a symbol is declared, and what is connected with it. Raises NotFound for an unknown name."""
+        self._index.ensure_fresh()
+        bare = name.rpartition("::")[2].rpartition(".")[2]
+        known = [
+            (path, symbol)
+            for path, symbol in self._index.store.files.symbols_named([bare])
+            if name in (symbol.id, symbol.name) or f".{symbol.qualified_name}".endswith(f".{name}")
+        ]
+        if not known:
+            raise NotFound(
+                f"No symbol is called {name[:100]}.", hint="Give a name such as Class.method, or search for it."
+            )
+        places = _Places()
+        for path, symbol in known[: _MOST["code"]]:
+            lines = f"{symbol.line_start}-{symbol.line_end}"
+            places.add("code", Place(path, "declares it", lines, f"{symbol.kind} {symbol.qualified_name}"))
+        self._add_neighbours([node_id("Symbol", symbol.id) for _, symbol in known[:_MAX_SUBJECTS]], places)
+        return places.result(())
+
+    def _nodes_of_file(self, path: str) -> Iterable[Node]:
+        wanted = [node_id(label, path) for label in ("SourceFile", "TestCase", "DesignDoc", "ConfigFile")]
+        return self._index.store.graph.nodes(wanted).values()
+
+    def _add_neighbours(self, subjects: Sequence[str], places: _Places, only: Sequence[str] = _EDGES) -> None:
+        """Add the nodes at the other ends of the subjects' edges, those with the most common words first."""
+        store, inside = self._index.store, frozenset(subjects)
+        edges = store.graph.expand(sorted(inside), only, "both", _MAX_EDGES) if subjects else ()
+        reasons: dict[str, Counter[str]] = {}
+        for edge in edges:
+            other, reason = _other_end(edge, inside)
+            if other is not None and reason is not None:
+                reasons.setdefault(other, Counter())[reason] += 1
+        words = _words(" ".join(subjects))
+        ordered = sorted(reasons, key=lambda other: (-len(words & _words(other)), -reasons[other].total(), other))
+        nodes = store.graph.nodes(ordered[:200])
+        for other in ordered[:200]:
+            if other in nodes:
+                places.add_node(nodes[other], reasons[other].most_common(1)[0][0])
+
+
+class _Places:
+    """Collects places by section: each path once, within the number of each section."""
+
+    def __init__(self, inside: frozenset[str] = frozenset()) -> None:
+        self._sections: dict[str, dict[str, Place]] = {name: {} for name in _MOST}
+        self._inside = inside
+        """Paths that the caller named, which need not be shown."""
+
+    def add(self, section: str, place: Place) -> None:
+        found = self._sections[section]
+        key = place.title or "" if section == "requirements" else place.path
+        if place.path not in self._inside and key not in found and len(found) < _MOST[section]:
+            found[key] = place
+
+    def add_node(self, node: Node, reason: str) -> None:
+        section = _LABELS.get(node.label)
+        path = str(node.properties.get("path") or node.key.partition("::")[0])
+        if section == "requirements":
+            text = str(node.properties.get("text", ""))[:_MAX_TEXT]
+            where = f"{node.properties.get('specification', '')}#{node.properties.get('section', '')}"
+            self.add(section, Place(where, reason, title=f"{node.key[:8]} {text}".strip()))
+        elif section is not None:
+            title = node.key.partition("::")[2] or str(node.properties.get("title") or "") or None
+            self.add("tests" if reason == "tests it" else section, Place(path, reason, title=title))
+
+    def result(self, warnings: Sequence[str]) -> Surroundings:
+        sections = {name: tuple(found.values()) for name, found in self._sections.items() if found}
+        return Surroundings(sections, tuple(warnings))
+
+
+def first_paragraph(text: str) -> str | None:
+    """The first paragraph of prose of a README, without headings, badges and HTML, on one line."""
+    for block in text[:20_000].replace("\r\n", "\n").split("\n\n"):
+        lines = [line.strip() for line in block.strip().split("\n")]
+        prose = [line for line in lines if line and line[0] not in "#<!=-~.:|[`>*"]
+        joined = " ".join(prose)
+        if len(joined) >= 20 and " " in joined:
+            return joined if len(joined) <= 2 * _MAX_TEXT else joined[: 2 * _MAX_TEXT].rsplit(" ", 1)[0] + "…"
+    return None
+
+
+def _section_of(result: SearchResult, note_paths: Collection[str]) -> str | None:
+    """The section for a search result; None for a requirement, which the search of requirements finds better."""
+    chunk = result.chunk
+    if _REQUIREMENT_CHUNK.fullmatch(chunk.chunk_id.rpartition("::")[2]):
+        return None
+    if chunk.artifact_path in note_paths:
+        return "notes"
+    return {"code": "code", "test": "tests", "proto": "code"}.get(chunk.artifact_type, "documents")
+
+
+def _requirement_title(requirement: Requirement) -> str:
+    return f"{requirement.identifier[:8]} {' '.join(requirement.text.split())[:_MAX_TEXT]}"
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(_WORD.findall(text.lower()))
+
+
+def _place_of(result: SearchResult) -> Place:
+    chunk = result.chunk
+    return Place(
+        chunk.artifact_path, "matches", f"{chunk.line_start}-{chunk.line_end}", chunk.title[:_MAX_TEXT] or None
+    )
+
+
+def _other_end(edge: Edge, inside: frozenset[str]) -> tuple[str | None, str | None]:
+    """The end of an edge that is not a subject, and why it matters."""
+    if edge.target in inside and edge.source not in inside:
+        return edge.source, _REASONS.get((edge.type, True))
+    if edge.source in inside and edge.target not in inside:
+        return edge.target, _REASONS.get((edge.type, False))
+    return None, None
