@@ -26,10 +26,10 @@ demo: $(STAMP)  ## Index the example and run a real MCP session on it
 	$(BIN)/contextive-mcp demo
 
 test: $(STAMP) lint  ## Lint, type checks, all tests, and coverage of this project's own requirements
-	@# Tests start hundreds of servers. If Python may not write .pyc files, each server would compile every module.
+	@# Tests start hundreds of servers. If Python may not write .pyc files, each server and worker compiles every module.
 	@$(BIN)/python -m compileall -q src
 	$(BIN)/duvet report --ci
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
+	env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
 
 retest: $(STAMP) lint  ## Re-run the tests that failed last, one at a time
 	$(BIN)/duvet report --ci
@@ -96,4 +96,4 @@ durability: $(STAMP)  ## Kill processes, fill the disk and damage files at every
 	DURABILITY=full $(BIN)/python -m pytest -s tests/durability
 
 attacks: $(STAMP)  ## Run the attack tests at full size: a million files, a hundred thousand notes, hostile texts
-	ATTACKS=full $(BIN)/python -m pytest -s tests/attacks/test_limits.py tests/attacks/test_injection.py tests/attacks/test_responsiveness.py
+	ATTACKS=full $(BIN)/python -m pytest -s tests/attacks

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import json
 import os
 import random
@@ -18,6 +19,10 @@ import urllib.request
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
+
+import pytest
+
+from contextive.cli import run
 
 START_SECONDS = 30.0
 WAIT_SECONDS = 60.0
@@ -37,6 +42,32 @@ def clean_environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
     """Return the environment of this process without variables that affect Contextive: tokens, settings and `CI`."""
     kept = {k: v for k, v in os.environ.items() if k != "CI" and not k.startswith(("KM_", "CONTEXTIVE_"))}
     return {**kept, **(extra or {})}
+
+
+def run_in_process(
+    *arguments: str, cwd: Path, env: Mapping[str, str] | None = None, program: str = "contextive-mcp"
+) -> subprocess.CompletedProcess[str]:
+    """Run a command in this process, with its own directory and environment, and return what a process would.
+
+    It saves the start of an interpreter, which takes longer than most commands.
+    """
+    printed, reported = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True) for _ in range(2))
+    environment = clean_environment(env)
+    with contextlib.ExitStack() as stack:
+        patch = stack.enter_context(pytest.MonkeyPatch.context())
+        patch.chdir(cwd)
+        for name in os.environ.keys() - environment.keys():
+            patch.delenv(name)
+        for name, value in environment.items():
+            patch.setenv(name, value)
+        stack.enter_context(contextlib.redirect_stdout(printed))
+        stack.enter_context(contextlib.redirect_stderr(reported))
+        try:
+            code = run(list(arguments), program)
+        except SystemExit as ended:  # `--help` and `--version`
+            code = int(ended.code or 0)
+    texts = [stream.buffer.getvalue().decode("utf-8", "replace") for stream in (printed, reported)]
+    return subprocess.CompletedProcess([program, *arguments], code, *texts)
 
 
 @contextlib.contextmanager

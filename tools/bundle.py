@@ -49,7 +49,7 @@ def manifest() -> dict[str, Any]:
             "mcp_config": {
                 "command": "uv",
                 "args": [
-                    "run", "--no-dev", "--directory", "${__dirname}",
+                    "run", "--no-dev", "--extra", "vectors", "--directory", "${__dirname}",
                     "contextive-mcp", "serve", "--stdio", "--project", "${user_config.project}",
                 ],
                 "env": {},

@@ -34,8 +34,8 @@ def main() -> None:
             "--generate-hashes", "--no-header", "--no-annotate", "--quiet",
         ]  # fmt: skip
         for name, header, options in (
-            ("requirements.lock", HEADER, ["--group", "dev", "--upgrade"]),
-            ("requirements-runtime.lock", RUNTIME_HEADER, ["--constraint", "requirements.lock"]),
+            ("requirements.lock", HEADER, ["--group", "dev", "--extra", "vectors", "--upgrade"]),
+            ("requirements-runtime.lock", RUNTIME_HEADER, ["--extra", "vectors", "--constraint", "requirements.lock"]),
         ):
             compiled = subprocess.run(
                 [*command, *options], cwd=ROOT, env=environment, check=True, capture_output=True, text=True

@@ -45,6 +45,8 @@ from tests.raw_clients import (
 Transport = Literal["stdio", "http"]
 Era = Literal["handshake", "stateless"]
 TRANSPORTS: tuple[Transport, ...] = ("stdio", "http")
+FULL = os.environ.get("ATTACKS") == "full"
+"""Whether to try every combination. Otherwise each attack is made, but not with each transport."""
 ERAS: tuple[Era, ...] = ("handshake", "stateless")
 
 READER = "target-reader-4f1c9a7be2d05836"
@@ -415,6 +417,11 @@ def open_target(
         "limits": {"rateRequests": 1_000_000, "authFailures": 100_000},
         **(config or {}),
     }
+    given = (config or {}).get("toolPacks", {})
+    all_listed = {
+        name: {"tools": "all", **given.get(name, {})} for name in ("introspect", "trace", "notes", "knowledge")
+    }
+    values["toolPacks"] = {**given, **all_listed}  # every tool is attacked, also those that are not listed by default
     path = folder / "home" / "server.json"
     path.write_text(json.dumps(values), encoding="utf-8")
     environment = {

@@ -17,11 +17,11 @@ import pytest
 from tests.models.service import KEY, Reply, Service, model_service
 from tests.plugins.packages import install, python_path
 from tests.plugins.test_plugins import FAULTY, good
-from tests.processes import clean_environment
+from tests.processes import run_in_process
 from tests.raw_clients import PROGRAM, StdioClient
 
 from .argument_slots import slots
-from .target import ERAS, TRANSPORTS, Transport, fingerprints, make_project, open_target
+from .target import ERAS, FULL, TRANSPORTS, Transport, fingerprints, make_project, open_target
 
 DUVET = "'$schema' = \"https://awslabs.github.io/duvet/config/v0.4.0.json\"\n"
 NO_VECTORS: dict[str, Any] = {"knowledge": {"embeddingModel": "none"}}
@@ -74,7 +74,7 @@ def hostile_config(port: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("transport", TRANSPORTS, ids=lambda t: f"hostile-config-{t}")
+@pytest.mark.parametrize("transport", TRANSPORTS if FULL else ["http"], ids=lambda t: f"hostile-config-{t}")
 def test_the_configuration_of_a_cloned_project_has_no_effect_until_trusted(
     transport: Transport, tmp_path: Path
 ) -> None:
@@ -129,10 +129,7 @@ def test_a_state_directory_that_is_a_link_is_not_written_through(link: str, tmp_
     path.parent.mkdir(exist_ok=True)
     path.symlink_to(tmp_path / "outside" / ("secret.md" if link == "index.db" else ""))
     before = fingerprints(tmp_path)
-    done = subprocess.run(
-        [*PROGRAM, "serve", "--stdio"], cwd=root, env=clean_environment({"HOME": str(tmp_path / "home")}), check=False,
-        stdin=subprocess.DEVNULL, capture_output=True, timeout=60, text=True, encoding="utf-8",
-    )  # fmt: skip
+    done = run_in_process("serve", "--stdio", cwd=root, env={"HOME": str(tmp_path / "home")})
     assert done.returncode != 0
     assert "store.statePath" in done.stderr
     assert str(tmp_path) not in done.stderr
@@ -154,10 +151,7 @@ def test_a_state_directory_that_is_a_link_is_not_written_through(link: str, tmp_
 def test_the_server_does_not_start_with_an_invalid_limit_in_the_environment(
     environment: dict[str, str], tmp_path: Path
 ) -> None:
-    done = subprocess.run(
-        [*PROGRAM, "serve", "--stdio"], cwd=tmp_path, env=clean_environment(environment), stdin=subprocess.DEVNULL,
-        capture_output=True, timeout=30, check=False, text=True, encoding="utf-8",
-    )  # fmt: skip
+    done = run_in_process("serve", "--stdio", cwd=tmp_path, env=environment)
     assert done.returncode != 0
     assert next(iter(environment)) in done.stderr
     assert "Traceback" not in done.stderr
@@ -179,7 +173,7 @@ def test_an_env_file_of_the_project_is_not_read(tmp_path: Path) -> None:
 # -- plugins ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("transport", TRANSPORTS, ids=lambda t: f"every-broken-plugin-{t}")
+@pytest.mark.parametrize("transport", TRANSPORTS if FULL else ["stdio"], ids=lambda t: f"every-broken-plugin-{t}")
 def test_broken_plugins_do_not_affect_the_rest_of_the_server(transport: Transport, tmp_path: Path) -> None:
     site = tmp_path / "site"
     for name, (source, _) in FAULTY.items():
@@ -262,7 +256,7 @@ def test_the_key_does_not_follow_a_redirect_of_a_model_service(tmp_path: Path) -
         with open_target("stdio", tmp_path, config=config) as target:
             for _ in range(4):
                 shot = target.fire("ask", {"question": "What sounds at high water?"})
-                assert shot.code == "internal_error"
+                assert shot.code == "upstream_error"
                 assert KEY not in shot.text
                 target.shots.clear()
             target.assert_unharmed(entries=0)
@@ -320,6 +314,7 @@ def test_no_tool_opens_a_connection(how: str, tmp_path: Path) -> None:
         "HOME": str(tmp_path / "home"),
         "KM_ADMIN_TOKEN": "admin-token-for-all-tools-1234",
         "CALLS_FILE": str(calls),
+        **{f"CONTEXTIVE_TOOLPACKS__{name}__TOOLS": "all" for name in ("INTROSPECT", "TRACE", "NOTES", "KNOWLEDGE")},
     }
     command: tuple[str, ...] = PROGRAM
     if how == "strace":

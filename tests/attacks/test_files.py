@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from .target import CANARY, ENVIRONMENT_SECRET, ERAS, TRANSPORTS, AttackTarget, open_target
+from .target import CANARY, ENVIRONMENT_SECRET, ERAS, FULL, TRANSPORTS, AttackTarget, open_target
 
-SWAPS = 10_000
+SWAPS, WRITES = (10_000, 30) if FULL else (2_000, 12)
 RENAME_EXCHANGE = 2
 HERE = -100  # AT_FDCWD: paths relative to the working directory
 INSIDE_SECRET = "target-inside-secret-c03e"
@@ -247,7 +247,7 @@ def test_a_directory_swapped_for_a_link_between_check_and_open_leads_nowhere(tar
     swapper = threading.Thread(target=swap_often)
     swapper.start()
     try:
-        for number in range(30):
+        for number in range(WRITES):
             era = ERAS[number % 2]
             target.fire("km-storetext", {"content": "evil", "destination": f"docs/swap/s{number}.md"}, era=era)
             target.fire(
@@ -256,7 +256,7 @@ def test_a_directory_swapped_for_a_link_between_check_and_open_leads_nowhere(tar
             target.fire(
                 "km-upload", {"source_path": "docs/swap/secret.md", "destination": f"docs/u{number}.md"}, era=era
             )
-            if number % 15 == 0:
+            if number % 6 == 0:
                 target.fire("km-ingest-trigger", {}, era=era)
     finally:
         stop.set()

@@ -114,7 +114,7 @@ def test_an_instruction_in_the_project_never_becomes_server_text(target: AttackT
 
 
 QUOTING: dict[str, tuple[str, dict[str, Any], set[str]]] = {
-    "page": ("get_page", {"slug": "order"}, {"title", "content", "slug"}),
+    "page": ("get_page", {"slug": "order"}, {"title", "content", "slug", "tags"}),
     "notes": ("search", {"query": "previous instructions"}, {"title", "excerpt", "snippet", "slug"}),
     "search": ("km-search", {"query": "ignore previous instructions"}, set()),
     "graph": ("km-graph-search", {"term": "obeyorder"}, set()),

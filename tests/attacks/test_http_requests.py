@@ -274,7 +274,7 @@ def test_connections_with_unread_answers_are_closed(tmp_path: Path) -> None:
     config = {"limits": {"writeSeconds": 1, "maxResultBytes": 32_000_000, "rateRequests": 0}}
     with open_target("http", tmp_path, config=config, files=files) as target, contextlib.ExitStack() as stack:
         head = f"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {READER}\r\n\r\n".encode()
-        calls = [whole_call("get_page", {"slug": f"long-{number}"}) for number in range(8)]
+        calls = [whole_call("get_page", {"slug": f"long-{number}", "detail": "full"}) for number in range(8)]
         for _ in range(20):
             client = stack.enter_context(socket.socket())
             client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)

@@ -14,11 +14,11 @@ from typing import Any
 
 import pytest
 
-from tests.processes import clean_environment
-from tests.raw_clients import PROGRAM, HttpClient, rpc
+from tests.processes import run_in_process
+from tests.raw_clients import HttpClient, rpc
 
 from .argument_slots import Slot, slots
-from .target import ENVIRONMENT_SECRET, ERAS, TRANSPORTS, AttackTarget, open_target
+from .target import ENVIRONMENT_SECRET, ERAS, FULL, TRANSPORTS, AttackTarget, open_target
 
 ECHO = """version: 1
 summary: Returns its argument.
@@ -32,8 +32,8 @@ outputs:
   value: "${vars.value}"
   twice: "<${vars.value}>"
 """
-FEW_NAMES = 300
-NAMES = 100_000 if os.environ.get("ATTACKS") == "full" else FEW_NAMES
+FEW_NAMES = 100
+NAMES = 100_000 if FULL else FEW_NAMES
 NESTED = "[" * 5000
 BILLION = "a: &a [x, x]\nb: &b [*a, *a]\nc: &c [*b, *b]\nd: [*c, *c]\n"
 HOSTILE_TEXTS: dict[str, str] = {
@@ -130,7 +130,8 @@ TEXTS: dict[str, str] = {
 @pytest.mark.parametrize("case", TEXTS)
 def test_no_argument_is_executed(target: AttackTarget, every_slot: list[Slot], case: str) -> None:
     text = TEXTS[case]
-    for number, slot in enumerate(every_slot):
+    part = (list(TEXTS).index(case) + TRANSPORTS.index(target.transport)) % 2
+    for number, slot in enumerate(every_slot if FULL else every_slot[part::2]):
         shot = target.fire(slot.tool, slot.filled(text), era=ERAS[number % 2])
         assert shot.seconds < 5 * target.allowed_seconds, f"{slot.name} took {shot.seconds} seconds"
     target.assert_unharmed(may_change=WRITTEN, entries=0)
@@ -197,7 +198,7 @@ def test_a_wildcard_in_a_graph_search_is_literal(target: AttackTarget, term: str
     target.assert_unharmed()
 
 
-@pytest.mark.parametrize("transport", TRANSPORTS, ids=lambda t: f"redos-in-any-pattern-{t}")
+@pytest.mark.parametrize("transport", TRANSPORTS if FULL else ["http"], ids=lambda t: f"redos-in-any-pattern-{t}")
 def test_no_pattern_of_the_project_is_slow_to_match(transport: Any, tmp_path: Path) -> None:
     stars = "*a" * 40 + "b"
     files = {
@@ -265,7 +266,7 @@ def _hostile_repository(root: Path) -> None:
     (root / "src" / "reader.py").write_text("def read_level() -> float:\n    return 2.0\n", encoding="utf-8")
 
 
-@pytest.mark.parametrize("transport", TRANSPORTS, ids=lambda t: f"hostile-repository-{t}")
+@pytest.mark.parametrize("transport", TRANSPORTS if FULL else ["stdio"], ids=lambda t: f"hostile-repository-{t}")
 def test_a_hostile_repository_starts_no_program(transport: Any, tmp_path: Path) -> None:
     with open_target(transport, tmp_path, prepare=_hostile_repository) as target:
         assert target.fire("km-ingest-trigger", {"profile": "attack"}, timeout=60).code is None
@@ -313,10 +314,7 @@ def test_the_server_does_not_start_with_a_hostile_configuration_and_says_why(
     name: str, text: str, tmp_path: Path
 ) -> None:
     (tmp_path / name).write_text(text, encoding="utf-8")
-    done = subprocess.run(
-        [*PROGRAM, "serve", "--stdio", "--config", name], cwd=tmp_path, env=clean_environment(), stdin=subprocess.DEVNULL,
-        capture_output=True, timeout=20, check=False, text=True, encoding="utf-8",
-    )  # fmt: skip
+    done = run_in_process("serve", "--stdio", "--config", name, cwd=tmp_path)
     assert done.returncode != 0
     assert "Traceback" not in done.stderr
     assert f"{name}:" in done.stderr
@@ -366,10 +364,7 @@ def test_a_report_escapes_markup_of_the_project(tmp_path: Path) -> None:
         path = project / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
-    done = subprocess.run(
-        [*PROGRAM, "report", "--html", "out.html"], cwd=project, env=clean_environment(), capture_output=True, timeout=60,
-        check=False,
-    )  # fmt: skip
+    done = run_in_process("report", "--html", "out.html", cwd=project)
     page = (project / "out.html").read_text(encoding="utf-8") if (project / "out.html").exists() else ""
     assert page, done.stderr
     assert "alert(1)" in page

@@ -10,6 +10,7 @@ import pytest
 
 from contextive.cli.call import parse_tool_arguments
 from contextive.errors import InvalidRequest, UsageError
+from contextive.packs import load_builtin
 from contextive.registry.dispatch import parse_arguments
 from tests.cli.conftest import CliProcess
 from tests.plugins.odd_pack import pack
@@ -28,6 +29,7 @@ DEFAULTS = {
 }
 
 
+knowledge = load_builtin("knowledge")
 ECHO = next(tool for tool in pack.tools if tool.name == "odd_echo")
 
 
@@ -60,6 +62,15 @@ def test_flags_have_the_types_of_the_schema(words: list[str], changed: dict[str,
     assert parsed.model_dump() == DEFAULTS | changed
 
 
+##= docs/spec/knowledge.md#km-search-requests
+##% The arguments `symbol`, `kind` and `lang` MUST add to the filters, as one value, several values separated by
+##% commas, or a list.
+def test_an_argument_that_takes_one_value_or_a_list_may_be_repeated() -> None:
+    search = next(tool for tool in knowledge.tools if tool.name == "km-search")
+    words = ["--query", "x", "--symbol", "A", "--symbol", "B", "--kind", "class,method"]
+    assert parse_tool_arguments(search, words) == {"query": "x", "symbol": ["A", "B"], "kind": "class,method"}
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -70,6 +81,8 @@ def test_flags_have_the_types_of_the_schema(words: list[str], changed: dict[str,
         (["--json", "{"], "--json takes one JSON object."),
         (["--json", "[]"], "--json takes one JSON object."),
         (["--json", "[" * 100_000], "--json takes one JSON object."),
+        (["--number", "1", "--number=2"], "--number is given more than once, and odd_echo takes one value for it."),
+        (["--text", "a", "--config", "x.yaml"], "--config is a flag of the command, not an argument of odd_echo."),
     ],
     ids=lambda value: str(value)[:30],
 )
@@ -152,7 +165,7 @@ def test_output_of_a_handler_goes_to_standard_error(cli_process_with_odd_pack: C
 
 
 ##= docs/spec/host.md#permissions
-##% The caller on a pipe or a terminal MUST be a reader unless `auth.adminToken` is set.
+##% The caller on a pipe or a terminal MUST be a reader unless `auth.adminToken` or `server.allowWrites` is set.
 def test_with_an_admin_token_maintainer_tools_can_be_called(cli_process_with_odd_pack: CliProcess) -> None:
     done = cli_process_with_odd_pack.run("call", "odd_maintain", env={"KM_ADMIN_TOKEN": "admin-token-0123456789"})
     assert json.loads(done.stdout) == {"done": True}

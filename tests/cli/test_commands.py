@@ -34,6 +34,7 @@ LIGHT = [["--help"], ["--version"], ["serve", "--help"], ["check", "--help"]]
         (["check", "extra"], "extra"),
         (["serve", "--port", "x"], "port"),
         (["serve", "--port", "65536"], "65535"),
+        (["--port", "99999", "serve"], "--port must come after the command. Write: contextive-mcp serve --port …"),
         (["serve", "--stdio", "--http"], "not allowed with"),
         (["check", "--profile", "nope"], "nope"),
         (["check", "--project", "no/such/dir"], "does not exist"),
@@ -108,6 +109,19 @@ def test_two_configuration_files_are_an_error(in_process_cli: InProcessCli) -> N
 def test_no_command_with_a_pipe_serves_stdio(tmp_path: Path) -> None:
     with StdioClient(cwd=tmp_path) as pipe:
         assert pipe.initialize()["serverInfo"]["name"] == "contextive-mcp"
+
+
+def test_no_command_without_input_prints_the_help(tmp_path: Path) -> None:
+    done = subprocess.run(
+        PROGRAM,
+        cwd=tmp_path,
+        env=clean_environment(),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=30,
+    )
+    assert (done.returncode, done.stdout.startswith("usage: contextive-mcp")) == (0, True)
 
 
 def test_no_command_on_a_terminal_prints_the_help(tmp_path: Path) -> None:

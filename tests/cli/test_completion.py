@@ -12,6 +12,7 @@ import pytest
 
 from contextive.cli.completion import SHELLS, commands_of, completion_script
 from contextive.cli.parser import ALIASES, COMMANDS, DUVET_COMMANDS, command_parser
+from contextive.ops.clients import CLIENTS
 from contextive.packs import BUILTIN, load_builtin
 
 BASH = shutil.which("bash")
@@ -59,7 +60,7 @@ def test_bash_completes_commands_flags_and_values(tmp_path: Path) -> None:
     )
     assert found == [
         ["serve", "search"],
-        ["claude-code", "claude-desktop", "cursor", "vscode", "codex"],
+        [*CLIENTS],
         ["project", "user"],
         ["claude-code", "claude-desktop"],
         ["--limit", "--lang"],

@@ -16,6 +16,7 @@ from contextive.errors import ConfigError, UpstreamError
 from contextive.ops.duvet_output import write_report
 from contextive.trace.duvet_config import parse_duvet_config
 from contextive.workspace import http_fetch
+from contextive.workspace.generated_files import reason_by_content
 from tests.ingest.projects import BOIL, BREW, COFFEE, CONFIG, MILK, WARM, Project, cite, configured
 from tests.processes import full_disk
 from tests.workspace.web import refusal, response, serving
@@ -161,6 +162,7 @@ def test_every_kind_of_report_can_be_written(duvet: Duvet) -> None:
     assert json.loads(duvet.text("out/json-v2"))["annotations"]
     assert json.loads(duvet.text("out/sarif"))["version"] == "2.1.0"
     assert duvet.text("out/html").startswith("<!DOCTYPE html>")
+    assert reason_by_content("out/report.html", duvet.text("out/html")) == "generated", "search leaves it out"
     assert "<testsuite" in duvet.text("out/junit")
     assert "<svg" in duvet.text("out/badge")
     assert duvet.text("lcov/compliance.0.lcov").startswith("TN:")

@@ -69,11 +69,35 @@ def test_status_is_a_table_on_a_terminal_and_plain_in_a_pipe(project: Path) -> N
     plain = piped(project, "status")
     assert "files: 1" in plain.splitlines()
     assert not COLOUR.search(plain)
+    assert "store.counts.chunk: 1" in plain.splitlines()
+    assert max(map(len, plain.splitlines())) < 200, "nested values have a line each"
     shown = on_a_terminal(project, "status")
     assert COLOUR.search(shown)
     lines = [re.split(r"\s{2,}", line.strip()) for line in COLOUR.sub("", shown).splitlines()]
     assert ["files", "1", "doc 1"] in lines
     assert json.loads(piped(project, "status", "--json"))["files"] == 1
+
+
+def test_a_server_on_a_terminal_says_where_it_is(project: Path) -> None:
+    master, slave = pty.openpty()
+    command = [*PROGRAM, "serve", "--http", "--port", "0", "--project", str(project)]
+    server = subprocess.Popen(command, env=clean_environment(), stdin=slave, stdout=slave, stderr=subprocess.DEVNULL)
+    os.close(slave)
+    try:
+        printed = b""
+        while b"Ctrl-C" not in printed and (block := os.read(master, 65536)):
+            printed += block
+        assert re.search(rf"Serving {project.name} at http://127\.0\.0\.1:\d+/mcp\.", printed.decode())
+    finally:
+        server.terminate()
+        server.wait(60)
+        os.close(master)
+
+
+def test_a_phase_without_a_total_disappears_when_the_next_one_starts(project: Path) -> None:
+    frames = COLOUR.sub("", on_a_terminal(project, "ingest", "--no-vectors", "--full"))
+    assert "parse" in frames
+    assert "discover" not in frames[frames.rindex("parse") :]
 
 
 def test_long_descriptions_wrap_in_their_column_on_a_terminal(project: Path) -> None:

@@ -22,6 +22,8 @@ from .source_tree import Module, source_modules
 
 METHODS = ("match", "search", "fullmatch", "sub", "split", "finditer")
 """The methods to test if the use of a pattern is not found."""
+_LONGEST_FIRST = (("finditer", "sub", "split"), ("search",), ("match",))
+"""Each method of a group takes about as long as the others, and at least as long as those of the next groups."""
 _ALIKE = {"findall": "finditer", "subn": "sub", "scanner": "finditer"}
 _KNOWN = frozenset({*METHODS, *_ALIKE})
 _BLOCKS = ast.stmt | ast.ExceptHandler | ast.match_case
@@ -46,6 +48,13 @@ class RegexUse:
     pattern: re.Pattern[Any]
     methods: tuple[str, ...]
 
+    @property
+    def slowest_methods(self) -> tuple[str, ...]:
+        """Return the methods to measure: if these take linear time on a text, the others do, too."""
+        groups = [[method for method in group if method in self.methods] for group in _LONGEST_FIRST]
+        slowest = next((group[:1] for group in groups if group), [])
+        return (*slowest, *(["fullmatch"] if "fullmatch" in self.methods else []))
+
 
 class NotFound(AssertionError):
     """A pattern is built from local values and has no examples in `LOCAL_VALUES`."""
@@ -60,9 +69,10 @@ LOCAL_VALUES: Mapping[str, tuple[Mapping[str, Any], ...]] = {
         {"meta": re.escape(meta), "content": re.escape(content), "field_start": f"{INDENT}{re.escape(meta)}{INDENT}"}
         for meta, content in (("//=", "//#"), ("##=", "##%"), ("*=", "*#"), ("=", "#"))
     ),
-    "src/contextive/notes/search.py:_first_match": tuple(
+    "src/contextive/knowledge/note_words.py:_position_of": tuple(
         {"wanted": text, "note": None} for text in ("a", "aab", " a", "[[")
     ),
+    "src/contextive/trace/natural_references.py:candidate_pattern": ({"parts": ["FR-?\\d", "Requirement:|Scenario:"]},),
     "src/contextive/notes/front_matter.py:_set_line": ({"key": "a"},),
     "src/contextive/notes/front_matter.py:_set_toml_line": ({"key": "a"},),
     "src/contextive/notes/prose.py:_plain_prose": ({"mark": "```"}, {"mark": "~~~~~"}),

@@ -6,7 +6,7 @@ import ast
 import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -21,13 +21,17 @@ GENERATED = (
 """Generated files: exempt from rules about length and wording."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Module:
-    """One Python file and its syntax tree."""
+    """One Python file and its syntax tree, which is only parsed if a test uses it."""
 
     path: Path
     name: str
-    tree: ast.Module
+    text: str
+
+    @cached_property
+    def tree(self) -> ast.Module:
+        return ast.parse(self.text)
 
     def __str__(self) -> str:
         return relative_path(self.path)
@@ -77,7 +81,7 @@ def python_files() -> tuple[Path, ...]:
 def source_modules() -> tuple[Module, ...]:
     """Return every module of the package."""
     return tuple(
-        Module(path, module_name(path), ast.parse(path.read_text(encoding="utf-8")))
+        Module(path, module_name(path), path.read_text(encoding="utf-8"))
         for path in sorted(SOURCE.rglob("*.py"))
         if "__pycache__" not in path.parts
     )

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
+from functools import cache
 
 import pytest
 
 from tests.fuzz.targets import TARGETS
 
 from .regexes import GENERIC, Hostile, RegexUse, hostile_to, uses
+from .source_tree import source_modules
 from .time_growth import runner, why_not_linear
 
 QUADRATIC = (
@@ -61,22 +63,23 @@ def test_generated_texts_alone_reveal_quadratic_time() -> None:
     assert any(why_not_linear(runner(pattern, "search"), hostile.text) for hostile in texts)
 
 
-def _by_module() -> dict[str, list[RegexUse]]:
-    found: dict[str, list[RegexUse]] = {}
-    for use in uses():
-        found.setdefault(use.place.partition(":")[0], []).append(use)
-    return found
+@cache
+def _uses() -> tuple[RegexUse, ...]:
+    return tuple(uses())
 
 
-PATTERNS = _by_module()
+def _part(place: str) -> str:
+    """The package of a place in the source, or the module that is in none."""
+    return place.removeprefix("src/contextive/").partition(":")[0].partition("/")[0]
 
 
-@pytest.mark.parametrize("module", PATTERNS)
-def test_the_patterns_of_a_module_take_linear_time(module: str) -> None:
+@pytest.mark.parametrize("part", sorted({_part(str(module)) for module in source_modules()}))
+def test_the_patterns_of_a_package_take_linear_time(part: str) -> None:
     slow = [
         f"{use.place} {method} {use.pattern.pattern!r} on {hostile}: {measured}"
-        for use in PATTERNS[module]
-        for method in use.methods
+        for use in _uses()
+        if _part(use.place) == part
+        for method in use.slowest_methods
         for hostile in dict.fromkeys((*GENERIC, *hostile_to(use.pattern)))
         if (measured := why_not_linear(runner(use.pattern, method), hostile.text))
     ]

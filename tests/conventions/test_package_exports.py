@@ -81,5 +81,5 @@ def test_no_transport_names_a_tool(module: Module) -> None:
 
 
 def test_the_name_of_a_tool_in_a_module_is_found() -> None:
-    module = Module(source_modules()[0].path, "sample", ast.parse("x = tool == 'km-search'\ny = 'km-searching'"))
+    module = Module(source_modules()[0].path, "sample", "x = tool == 'km-search'\ny = 'km-searching'")
     assert len(tool_names_in(module, ["km-search"])) == 1

@@ -119,7 +119,7 @@ def test_every_package_of_the_order_exists() -> None:
 
 
 def _sample(name: str, code: str) -> Module:
-    return Module(ROOT / "src" / Path(*name.split(".")).with_suffix(".py"), name, ast.parse(code))
+    return Module(ROOT / "src" / Path(*name.split(".")).with_suffix(".py"), name, code)
 
 
 @pytest.mark.parametrize(

@@ -62,16 +62,18 @@ def _measured(run: Callable[[str], object], text_of: Callable[[int], str], times
     for size, seconds in _PROBES:
         text = text_of(size)
         took = best(run, text, 1)
-        if took < seconds or (took > _FIRST_SECONDS and (took := best(run, text, 2)) < seconds):
+        if took < seconds or _is_steady(size, before, took):
             return None
+        if seconds and took > _FIRST_SECONDS:  # the machine may have been busy
+            took = min(took, best(run, text, 2))
+            if took < seconds or _is_steady(size, before, took):
+                return None
         if (
             before
             and took > (_CLEAR_SECONDS if size > 1024 else 50 * _CLEAR_SECONDS)
             and (took := best(run, text, times)) > before * _CLEAR_RATIO
         ):
             return f"{before:.4f} s for {size // 4} characters, {took:.4f} s for {size}"
-        if size == SIZES[0] and took < before * _STEADY_RATIO:
-            return None
         before = took
     message: str | None = None
     for _ in range(3):  # the machine may have been busy: only three slow measurements count
@@ -79,6 +81,11 @@ def _measured(run: Callable[[str], object], text_of: Callable[[int], str], times
         if message is None:
             break
     return message
+
+
+def _is_steady(size: int, before: float, took: float) -> bool:
+    """Whether the last probe took at most as much longer than the one before as linear growth allows."""
+    return size == SIZES[0] and took < before * _STEADY_RATIO
 
 
 def _judge(run: Callable[[str], object], text_of: Callable[[int], str], times: int) -> str | None:

@@ -71,7 +71,7 @@ def _is_generated(path: str, project: Project) -> bool:
 
 
 def run_duvet(root: Path, duvet: str) -> Outcome:
-    command = [duvet, "report", "--json", JSON_V1, *(("--json-v2", JSON_V2) if _writes_json_v2(duvet) else ())]
+    command = [duvet, "report", "--json", JSON_V1, *(() if is_0_4_2(duvet) else ("--json-v2", JSON_V2))]
     command += ["--blob-link", BLOB_LINK, "--issue-link", ISSUE_LINK, "--lcov", LCOV]
     environ = {"PATH": os.environ.get("PATH", ""), "NO_COLOR": "1", "DUVET_INTERNAL_CI_SNAPSHOT": SNAPSHOT}
     (root / "out").mkdir(exist_ok=True)
@@ -92,10 +92,10 @@ def run_duvet(root: Path, duvet: str) -> Outcome:
 
 
 @cache
-def _writes_json_v2(duvet: str) -> bool:
-    """Whether this duvet has version 2 of the JSON report; release 0.4.2 does not."""
+def is_0_4_2(duvet: str) -> bool:
+    """Whether this duvet is release 0.4.2 or older. It cannot tell its version, but 0.4.3 added `--json-v2`."""
     done = subprocess.run([duvet, "report", "--help"], capture_output=True, timeout=60, check=False)
-    return b"--json-v2" in done.stdout
+    return b"--json-v2" not in done.stdout
 
 
 _BLOCK = re.compile(r"×(.*?)(?=×|╰─▶ encountered|\Z)", re.DOTALL)

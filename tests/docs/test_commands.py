@@ -10,21 +10,16 @@ from __future__ import annotations
 
 import re
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from contextive.cli.parser import build_parser, parse
-from tests.processes import clean_environment
+from tests.processes import run_in_process
 
 from .pages import Block, blocks, blocks_of
 
-PROGRAMS = {
-    "contextive-mcp": [sys.executable, "-m", "contextive"],
-    "duvet": [sys.executable, "-c", "from contextive.cli import duvet_main; duvet_main()"],
-}
+PROGRAMS = ("contextive-mcp", "duvet")
 COMMAND_LINE = re.compile(rf"^\$ (?P<command>(?:{'|'.join(PROGRAMS)})\b.*?)(?:\s+# exit (?P<code>\d+))?$")
 
 
@@ -49,19 +44,6 @@ def files_above(block: Block) -> dict[str, str]:
     return {above.file: above.text for above in blocks_of(block.page) if above.file and above.line < block.line}
 
 
-def _run(arguments: list[str], home: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*PROGRAMS[arguments[0]], *arguments[1:]],
-        cwd=home / "project",
-        env=clean_environment({"XDG_CONFIG_HOME": str(home / "user"), "PYTHONIOENCODING": "utf-8"}),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        encoding="utf-8",
-        timeout=60,
-        check=False,
-    )
-
-
 @pytest.mark.parametrize("block", [block for block in blocks("console") if commands(block)], ids=str)
 def test_console_blocks_run_and_print_the_output_shown(block: Block, tmp_path: Path) -> None:
     (tmp_path / "project").mkdir()
@@ -71,7 +53,8 @@ def test_console_blocks_run_and_print_the_output_shown(block: Block, tmp_path: P
         path.write_text(text, encoding="utf-8")
     printed: list[str] = []
     for arguments, expected in commands(block):
-        ended = _run(arguments, tmp_path)
+        environment = {"XDG_CONFIG_HOME": str(tmp_path / "user")}
+        ended = run_in_process(*arguments[1:], cwd=tmp_path / "project", env=environment, program=arguments[0])
         assert ended.returncode == expected, f"{shlex.join(arguments)}\n{ended.stdout}{ended.stderr}"
         printed += [line.rstrip() for line in (ended.stdout + ended.stderr).splitlines()]
     assert [line for line in shown_output(block) if line not in printed] == []

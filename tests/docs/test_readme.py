@@ -1,10 +1,8 @@
-"""The commands, the picture, the clients and the profiles in the documentation match the program."""
+"""The commands, the clients and the profiles in the documentation match the program."""
 
 from __future__ import annotations
 
 import re
-import runpy
-import xml.etree.ElementTree as ET
 
 import pytest
 
@@ -37,10 +35,3 @@ def test_the_table_of_profiles_matches_the_code() -> None:
 def test_the_readme_starts_with_the_demo_and_the_tests() -> None:
     first = next(block for block in blocks_of("README.md"))
     assert re.findall(r"^\$ (\S+ \S+)", first.text, re.MULTILINE) == ["make demo", "make test"]
-
-
-def test_the_picture_shows_the_output_of_the_demo() -> None:
-    script = runpy.run_path(str(ROOT / "tools" / "demo_picture.py"))
-    drawn = [element.text for element in ET.parse(ROOT / "docs" / "demo.svg").iter("{http://www.w3.org/2000/svg}text")]
-    printed = [line for line in script["shown_lines"](script["demo_output"]()) if line]
-    assert drawn == printed, "run .venv/bin/python tools/demo_picture.py"

@@ -6,7 +6,7 @@ import re
 
 from contextive.ingest.trace_defaults import SPECIFICATION_PATTERNS, STYLES_BY_ENDING
 from contextive.ops.duvet_init import LANGUAGES
-from contextive.trace.ranking import PRIORITY_STATUS, SIMPLE_STATUS
+from contextive.trace.ranking import PRIORITY_DETAIL, PRIORITY_STATUS, SIMPLE_STATUS
 from contextive.trace.requirement import Status
 
 from .pages import ROOT
@@ -22,8 +22,11 @@ def rows(heading: str) -> list[list[str]]:
 
 
 def test_the_statuses_match_the_code() -> None:
-    found = {row[0]: (row[2], row[3].rstrip(" |")) for row in rows("Statuses") if row[0].startswith("`")}
-    assert found == {f"`{status.value}`": (SIMPLE_STATUS[status], PRIORITY_STATUS[status]) for status in Status}
+    found = {row[0]: row[2].rstrip(" |") for row in rows("Statuses") if row[0].startswith("`")}
+    assert found == {f"`{status.value}`": SIMPLE_STATUS[status] for status in Status}
+    section = PAGE.partition("\n## Statuses\n")[2].partition("\n## ")[0]
+    assert all(f"`{word}`" in section for word in PRIORITY_STATUS.values())
+    assert PRIORITY_DETAIL[Status.MISSING_TEST] in section
 
 
 def test_the_default_file_endings_match_the_code() -> None:

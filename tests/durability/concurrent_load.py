@@ -35,7 +35,6 @@ PATIENCE_SECONDS = 120.0
 _QUIET_START_SECONDS = 4.0
 """How long a server needs at most from its start to its first response on an idle machine."""
 WORDS = ("calibrate sensor", "siren", "threshold", "median of nine readings", "zeppelin", "harbour boats")
-_MIN_KILLS = 4
 _MAX_STARTING = 1
 _WEIGHTS = {
     "search": 30, "create": 12, "update": 14, "read": 12, "store": 8, "vote": 10, "trace": 6, "status": 5, "ingest": 3,
@@ -284,8 +283,8 @@ class ConcurrentLoad:
     most_watchers: int = 0
     failures: list[str] = field(default_factory=list)
 
-    def run(self, operations: int) -> float:
-        """Run until the clients have made that many calls in total; returns the duration in seconds."""
+    def run(self, operations: int, kills: int) -> float:
+        """Run until there were that many calls in total, and kills; returns the duration in seconds."""
         started = time.monotonic()
         stop_event = threading.Event()
         killer = threading.Thread(target=self._kill_now_and_then, args=(stop_event,))
@@ -295,7 +294,7 @@ class ConcurrentLoad:
         ]
         for thread in (*workers, killer, watcher):
             thread.start()
-        while not (self.done().total() >= operations and self.kills >= _MIN_KILLS) and not self._has_failed():
+        while not (self.done().total() >= operations and self.kills >= kills) and not self._has_failed():
             time.sleep(0.05)
         stop_event.set()
         killer.join()

@@ -20,7 +20,6 @@ import sys
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +39,7 @@ from contextive.store.archive import check_archive
 from contextive.store.restore import restore_backup
 from contextive.store.sqlite import schema
 from contextive.store.values import AuditEntry
-from tests.packs.knowledge.repository import write_repository
+from tests.packs.knowledge.repository import parse_in_this_process, write_repository
 from tests.packs.knowledge.snapshots import rows_of
 
 from . import fault
@@ -72,8 +71,7 @@ def open_host(root: Path, state: str = ".contextive") -> Iterator[Host]:
         },
     )
     host = Host(load_config(request), mode="in-process")
-    index = host.services.get(Index)
-    index.settings = replace(index.settings, parser_processes=0)
+    parse_in_this_process(host)
     try:
         yield host
     finally:

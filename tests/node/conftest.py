@@ -44,6 +44,12 @@ class Address:
 def product(transport: Transport, project: Path, profile: str = "contextive") -> Iterator[Address]:
     """Yield the address of the product. Over stdio the client starts it; over HTTP it runs during the block."""
     serve = [sys.executable, "-m", "contextive", "serve", "--project", str(project)]
+    if profile == "contextive":  # every tool is listed, also those that are usually only called by name
+        serve = [
+            "env",
+            *(f"CONTEXTIVE_TOOLPACKS__{name}__TOOLS=all" for name in ("INTROSPECT", "TRACE", "NOTES")),
+            *serve,
+        ]
     if transport == "stdio":
         yield Address(command=(*serve, "--stdio", "--profile", profile))
         return

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import runpy
 import subprocess
 import sys
+import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import pytest
@@ -92,11 +94,10 @@ def test_the_demo_shows_open_requirements_and_fixes_an_invalid_citation(
     assert output.index("in progress.") < output.index("is done.")
 
 
-def test_the_demo_ends_with_the_install_command_of_each_client(demo_run: subprocess.CompletedProcess[str]) -> None:
+def test_the_demo_ends_with_the_install_command_and_the_clients(demo_run: subprocess.CompletedProcess[str]) -> None:
     last = demo_run.stdout.partition("Use it in your own project")[2]
-    assert [key for key in CLIENTS if re.search(rf"contextive-mcp install {key} --write$", last, re.MULTILINE)] == [
-        *CLIENTS
-    ]
+    assert re.search(r"contextive-mcp install --write$", last, re.MULTILINE)
+    assert [client.title for client in CLIENTS.values() if client.title not in last] == []
 
 
 def test_the_demo_prints_plain_text_in_a_pipe(demo_run: subprocess.CompletedProcess[str]) -> None:
@@ -106,3 +107,10 @@ def test_the_demo_prints_plain_text_in_a_pipe(demo_run: subprocess.CompletedProc
 def test_the_demo_changes_nothing_in_the_example(demo_run: subprocess.CompletedProcess[str]) -> None:
     assert "three seconds" in (example_folder() / "src" / "locker" / "doors.py").read_text(encoding="utf-8")
     assert not (example_folder() / ".contextive").exists()
+
+
+def test_the_picture_of_the_readme_shows_the_output(demo_run: subprocess.CompletedProcess[str]) -> None:
+    script = runpy.run_path(str(ROOT / "tools" / "demo_picture.py"))
+    drawn = [element.text for element in ET.parse(ROOT / "docs" / "demo.svg").iter("{http://www.w3.org/2000/svg}text")]
+    printed = [line for line in script["shown_lines"](demo_run.stdout) if line]
+    assert drawn == printed, "run .venv/bin/python tools/demo_picture.py"

@@ -51,6 +51,18 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("vscode", "user", "win32", "A/Code/User/mcp.json"),
         ("codex", "user", "darwin", "H/.codex/config.toml"),
         ("codex", "project", "linux", "P/.codex/config.toml"),
+        ("kiro", "project", "linux", "P/.kiro/settings/mcp.json"),
+        ("kiro", "user", "darwin", "H/.kiro/settings/mcp.json"),
+        ("opencode", "project", "linux", "P/opencode.json"),
+        ("opencode", "user", "linux", "H/.config/opencode/opencode.json"),
+        ("gemini-cli", "project", "linux", "P/.gemini/settings.json"),
+        ("gemini-cli", "user", "win32", "H/.gemini/settings.json"),
+        ("copilot-cli", "project", "linux", "P/.mcp.json"),
+        ("copilot-cli", "user", "linux", "H/.copilot/mcp-config.json"),
+        ("zed", "project", "linux", "P/.zed/settings.json"),
+        ("zed", "user", "darwin", "H/.config/zed/settings.json"),
+        ("zed", "user", "win32", "A/Zed/settings.json"),
+        ("windsurf", "user", "linux", "H/.codeium/windsurf/mcp_config.json"),
     ],
 )
 def test_every_client_has_its_own_file(
@@ -100,9 +112,11 @@ def test_a_server_is_added_once_and_removed_again(
     text = file.read_text(encoding="utf-8")
     loaded = tomllib.loads(text) if file.suffix == ".toml" else json.loads(text)
     entry = loaded[CLIENTS[client].servers]["contextive"]
-    assert entry["args"][:2] == ["serve", "--stdio"]
-    assert entry["command"] == ("contextive-mcp" if scope == "project" else str(Path(PATH["PATH"]) / "contextive-mcp"))
-    assert (str(home.parent) in text) is (scope == "user" and client not in ("vscode", "claude-code")), (
+    words = [entry["command"]] if isinstance(entry["command"], str) else entry["command"]
+    words += entry.get("args", [])
+    assert words[1:3] == ["serve", "--stdio"]
+    assert words[0] == ("contextive-mcp" if scope == "project" else str(Path(PATH["PATH"]) / "contextive-mcp"))
+    assert (str(home.parent) in text) is (scope in CLIENTS[client].explicit_project_scopes), (
         "only the user's own file names the project"
     )
     assert "nothing to do" in in_process_cli.run(*arguments, "--write", env=PATH).stdout
@@ -244,4 +258,69 @@ def test_a_client_can_start_the_server_from_the_file(in_process_cli: InProcessCl
     in_process_cli.run("install", "claude-desktop", "--write", env=PATH)
     file = Path(json.loads(in_process_cli.run("install", "claude-desktop", "--json", env=PATH).stdout)["file"])
     entry = json.loads(file.read_text(encoding="utf-8"))["mcpServers"]["contextive"]
-    assert "list_uncited_requirements" in asyncio.run(_names_of_tools(entry, home))
+    assert "km-search" in asyncio.run(_names_of_tools(entry, home))
+
+
+##= docs/spec/commands.md#known-clients
+##% The command `install` MUST know Claude Code, Claude Desktop, Cursor, VS Code, Codex, Kiro, opencode, Gemini CLI,
+##% Copilot CLI, Zed and Windsurf.
+##= docs/spec/commands.md#known-clients
+##% Without a client, `install` MUST find the installed clients by known paths and programs and never start one.
+def test_without_a_client_every_installed_one_is_shown_and_none_is_started(
+    in_process_cli: InProcessCli, home: Path
+) -> None:
+    started = home / "started"
+    programs = home / "bin"
+    programs.mkdir()
+    (programs / "opencode").write_text(f"#!/bin/sh\ntouch {started}\n", encoding="utf-8")
+    (programs / "opencode").chmod(0o755)
+    (home / ".kiro").mkdir()
+    (home / ".kiro" / "settings").mkdir()
+    (in_process_cli.folder / ".cursor").mkdir()
+    (in_process_cli.folder / ".cursor" / "mcp.json").write_text("{}", encoding="utf-8")
+    found = json.loads(in_process_cli.run("install", "--json", env={"PATH": str(programs)}).stdout)
+    assert [(result["client"], result["written"]) for result in found] == [
+        ("cursor", False), ("kiro", False), ("opencode", False),
+    ]  # fmt: skip
+    in_process_cli.run("install", "--write", env={"PATH": str(programs)})
+    assert (in_process_cli.folder / "opencode.json").is_file()
+    assert (in_process_cli.folder / ".kiro/settings/mcp.json").is_file()
+    assert not started.exists()
+
+
+##= docs/spec/commands.md#known-clients
+##% For a client that is not known, `install` MUST print the entry as JSON.
+def test_any_other_client_gets_the_entry_as_json(in_process_cli: InProcessCli, home: Path) -> None:
+    printed = in_process_cli.run("install", "some-editor", "--allow-writes", env=PATH)
+    entry = json.loads(printed.stdout)["mcpServers"]["contextive"]
+    assert entry["args"] == ["serve", "--stdio", "--allow-writes", "--project", str(in_process_cli.folder)]
+    assert "Did you mean claude-code?" in in_process_cli.run("install", "claude-cod", env=PATH).stderr
+
+
+##= docs/spec/commands.md#known-clients
+##% The entry of another project in a client's file MUST NOT be replaced.
+@pytest.mark.parametrize("client", ["codex", "claude-desktop", "zed"])
+def test_a_second_project_gets_an_entry_of_its_own(
+    in_process_cli: InProcessCli, home: Path, tmp_path: Path, client: str
+) -> None:
+    second = tmp_path / "Second One"
+    second.mkdir()
+    for folder in (in_process_cli.folder, second):
+        in_process_cli.run("install", client, "--scope", "user", "--project", str(folder), "--write", env=PATH)
+    shown = in_process_cli.run("install", client, "--scope", "user", "--project", str(second), "--json", env=PATH)
+    file = Path(json.loads(shown.stdout)["file"])
+    text = file.read_text(encoding="utf-8")
+    servers = (tomllib.loads(text) if file.suffix == ".toml" else json.loads(text))[CLIENTS[client].servers]
+    assert {name: entry["args"][-1] for name, entry in servers.items()} == {
+        "contextive": str(in_process_cli.folder),
+        "contextive-second-one": str(second),
+    }
+    in_process_cli.run("install", client, "--scope", "user", "--project", str(second), "--write", env=PATH)
+    assert file.read_text(encoding="utf-8") == text
+    in_process_cli.run("install", client, "--scope", "user", "--project", str(second), "--remove", "--write", env=PATH)
+    assert "contextive-second-one" not in file.read_text(encoding="utf-8")
+    assert str(in_process_cli.folder) in file.read_text(encoding="utf-8")
+
+
+def test_the_client_says_what_it_asks_next(in_process_cli: InProcessCli, home: Path) -> None:
+    assert "approve the server" in in_process_cli.run("install", "claude-code", "--write", env=PATH).stdout

@@ -70,7 +70,17 @@ def test_a_search_has_query_results_and_metadata(reader: HttpClient) -> None:
     assert 1 <= len(body["results"]) <= 3
     assert set(body["results"][0]) >= {"chunk", "graph_context", "scoring"}
     assert body["metadata"]["request_id"] == answer.headers["x-request-id"] == "mine-1"
-    assert body["metadata"]["feedback_prompt"]
+    assert {"weights", "hybrid_weights"} <= set(body["metadata"]), "the route returns the full form"
+
+
+##= docs/spec/host.md#tool-calls
+##% A hint MUST name only tools that the caller is offered.
+def test_only_a_caller_who_may_vote_is_asked_to(reader: HttpClient, admin: HttpClient) -> None:
+    prompts = [
+        c.post("/api/v1/search", {"query": "siren"}).json["metadata"].get("feedback_prompt") for c in (reader, admin)
+    ]
+    assert prompts[0] is None
+    assert "km-feedback-submit" in prompts[1]
 
 
 def test_a_search_without_a_request_id_gets_one(reader: HttpClient) -> None:
@@ -216,7 +226,7 @@ def test_the_graph_is_searched_by_part_of_a_name(reader: HttpClient) -> None:
     found = reader.get("/api/v1/graph/search?q=gauge&limit=5").json["results"]
     assert found[0]["id"] == "Subsystem:Gauge"
     assert {"id", "label", "score", "snippet"} == set(found[0])
-    assert reader.get("/api/v1/graph/search?q=%20").json["results"] == []
+    refused(reader.get("/api/v1/graph/search?q=%20"), 400, "invalid_request")
     body = refused(reader.get("/api/v1/graph/search?limit=5"), 400, "invalid_request")
     assert body["error"]["message"] == "/api/v1/graph/search needs the parameter 'q'."
 
@@ -253,13 +263,17 @@ def test_cypher_is_not_supported_and_the_error_names_the_alternative(admin: Http
 
 
 ##= docs/spec/gateway.md#routes
-##% The path `/api/v1/coverage` MUST return the same as `km-coverage-summary`, and `/api/v1/lifecycle` the same as
+##% The path `/api/v1/coverage` MUST return the full form of `km-coverage-summary`, and `/api/v1/lifecycle` that of
 ##% `km-lifecycle-report`.
 def test_coverage_is_for_readers(reader: HttpClient) -> None:
     body = reader.get("/api/v1/coverage").json
     assert body["summary"]["artifact_total"] > 10
     assert body["run"]["run_id"]
     assert {"generated_at", "generated_at_iso", "artifacts", "missing_artifacts", "removed_artifacts"} <= set(body)
+    assert len(body["artifacts"]) == body["summary"]["artifact_total"]
+    assert len(reader.get("/api/v1/coverage?detail=concise").json["artifacts"]) == 10
+    section = reader.get("/api/v1/coverage?section=missing_artifacts").json
+    assert [row["path"] for row in section["missing_artifacts"]] == [row["path"] for row in body["missing_artifacts"]]
 
 
 def test_the_lifecycle_report_and_its_history(admin: HttpClient) -> None:

@@ -61,7 +61,8 @@ def test_the_pages_together_are_the_whole_list_and_none_is_over_the_limit(
 
 
 ##= docs/spec/host.md#resources-and-prompts
-##% The server MUST list the readable resources and be able to read each of them.
+##% The server MUST list the readable resources, except for members of templates that are only listed below their
+##% parent, and be able to read each of them.
 def test_every_member_of_a_template_is_listed(paged: StdioClient) -> None:
     uris = [resource["uri"] for page in all_pages(paged, "resources/list") for resource in page]
     assert len(uris) == len(set(uris))

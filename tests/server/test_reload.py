@@ -77,7 +77,7 @@ def test_a_changed_file_is_applied_and_the_client_is_notified(live: ReloadableSe
     live.rewrite(WITHOUT_ODD)
     for kind in ("tools", "resources", "prompts"):
         live.pipe.notification(f"notifications/{kind}/list_changed")
-    assert "contextive_health" in live.tools
+    assert "km-search" in live.tools
     assert "odd_echo" not in live.tools
     assert live.pipe.error("tools/call", {"name": "odd_echo"})["code"] == -32602
     live.rewrite(WITH_ODD)
@@ -102,7 +102,7 @@ def test_only_the_lists_that_changed_are_announced(live: ReloadableServer) -> No
 ##% The instructions MUST change when the server changes what it offers.
 def test_the_instructions_follow_the_registry(live: ReloadableServer) -> None:
     assert "odd_echo" in live.pipe.initialize()["instructions"]
-    assert "odd:///items/{number}" in live.pipe.modern("server/discover")["result"]["instructions"]
+    assert "odd_echo" in live.pipe.modern("server/discover")["result"]["instructions"]
     live.rewrite(WITHOUT_ODD)
     assert "odd" not in live.pipe.initialize()["instructions"]
     assert "odd" not in live.pipe.modern("server/discover")["result"]["instructions"]
@@ -177,7 +177,7 @@ def test_a_configuration_file_given_by_option_is_watched(server_factory: ServerF
         write_config(file, WITHOUT_ODD)
         pipe.notification("notifications/tools/list_changed")
         names = [tool["name"] for tool in pipe.result("tools/list")["tools"]]
-        assert "contextive_health" in names
+        assert "km-search" in names
         assert "odd_echo" not in names
         seen = pipe.log_text.count("the old one stays")
         file.write_text("{", encoding="utf-8")

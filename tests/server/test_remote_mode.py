@@ -272,3 +272,20 @@ def test_every_tool_of_the_pack_is_forwarded_with_its_declaration() -> None:
 def test_tokens_sent_without_tls_are_detected(url: str, is_detected: bool) -> None:
     assert GatewaySettings(url, READER).sends_tokens_unencrypted is is_detected
     assert not GatewaySettings(url).sends_tokens_unencrypted
+
+
+##= docs/spec/gateway.md#remote-mode
+##% In remote mode, `km-upload` MUST upload a text file of the local project, and otherwise a file of the gateway.
+def test_a_local_file_is_uploaded_to_the_gateway(laptop: Path, gateway: WebServer) -> None:
+    (laptop / "notes" / "crane.md").write_text("# Crane\n\nThe crane is squeaking.\n", encoding="utf-8")
+    (laptop / "notes" / "plan.pdf").write_bytes(b"%PDF-1.7\n\0\n")
+    with serving(laptop, url_of(gateway), **TOKENS) as call:
+        stored = data(call("km-upload", source_path="notes/crane.md", destination="docs/inbox", ingest=True))
+        assert (stored["relative_path"], stored["ingest_triggered"]) == ("docs/inbox/crane.md", True)
+        assert not (laptop / "docs").exists()
+        found = data(call("km-search", query="squeaking crane"))["results"]
+        assert found[0]["chunk"]["artifact_path"] == "docs/inbox/crane.md"
+        copied = data(call("km-upload", source_path="docs/inbox/crane.md", destination="docs/copy.md"))
+        assert copied["relative_path"] == "docs/copy.md", "a file of the gateway"
+        assert "Only text files" in error(call("km-upload", source_path="notes/plan.pdf"))["message"]
+        assert error(call("km-upload", source_path="notes/nowhere.md"))["code"] == "invalid_request"

@@ -229,7 +229,8 @@ def test_after_requesting_a_newer_version_the_session_uses_the_pinned_one(server
 ##= docs/spec/host.md#capabilities
 ##% Every declared capability MUST be served.
 ##= docs/spec/host.md#resources-and-prompts
-##% The server MUST list the readable resources and be able to read each of them.
+##% The server MUST list the readable resources, except for members of templates that are only listed below their
+##% parent, and be able to read each of them.
 ##= docs/spec/spexus.md#capabilities
 ##% The declared capabilities MUST be those that the profile actually serves.
 ##= docs/spec/spexus.md#capabilities

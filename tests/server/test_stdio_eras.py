@@ -48,7 +48,7 @@ def test_requests_of_both_eras_are_served_in_any_order(raw: StdioClient) -> None
     assert len(answers) == 8
     for request_id, result in answers.items():
         assert ("resultType" in result) == request_id.startswith("new")
-        assert [tool["name"] for tool in result["tools"]][:1] == ["contextive_server_info"]
+        assert [tool["name"] for tool in result["tools"]][:1] == ["orient"]
 
 
 ##= docs/spec/host.md#protocol-versions

@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NoReturn
+from typing import NoReturn, TextIO
 
 
 ##= docs/spec/host.md#commands
@@ -26,6 +26,14 @@ def duvet_main(argv: Sequence[str] | None = None) -> NoReturn:
     code = run(arguments, program="duvet")
     _exit_now(code)
     sys.exit(code)
+
+
+def _is_null_device(stream: TextIO) -> bool:
+    """Whether a stream reads `/dev/null`, as in a cron job: nobody can speak MCP over it."""
+    try:
+        return os.path.samestat(os.fstat(stream.fileno()), Path(os.devnull).stat())
+    except OSError:
+        return False
 
 
 def _exit_now(code: int) -> None:
@@ -57,7 +65,7 @@ def run(arguments: list[str], program: str = "contextive-mcp") -> int:
         ##= docs/spec/host.md#commands
         ##% Without a command, `contextive-mcp` MUST print its help on a terminal and serve stdio on a pipe.
         if not arguments and program == "contextive-mcp":
-            if sys.stdin is None or sys.stdin.isatty():
+            if sys.stdin is None or sys.stdin.isatty() or _is_null_device(sys.stdin):
                 parser.print_help()
                 return 0
             arguments = ["serve"]

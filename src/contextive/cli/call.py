@@ -10,7 +10,7 @@ import uuid
 from typing import TYPE_CHECKING, Any
 
 from contextive.cli.load_project import open_host
-from contextive.cli.parser import add_project_options
+from contextive.cli.parser import add_project_options, add_write_option
 from contextive.cli.printing import print_data, print_line, print_text
 from contextive.errors import CapabilityMissing, UsageError
 from contextive.registry import InputNeeded, Tool
@@ -20,8 +20,12 @@ if TYPE_CHECKING:
     from contextive.server.host import Host
 
 
+_OWN_FLAGS = frozenset({"config", "profile", "project"})
+
+
 def configure_call(parser: argparse.ArgumentParser) -> None:
     add_project_options(parser)
+    add_write_option(parser)
     parser.add_argument("tool", metavar="TOOL", help="name of the tool")
     parser.add_argument(
         "arguments",
@@ -63,6 +67,7 @@ def call_tool(host: Host, name: str, arguments: dict[str, Any]) -> Any:
 def parse_tool_arguments(tool: Tool, words: list[str]) -> dict[str, Any]:
     """The tool's arguments from `--some-key value` pairs or a `--json` object, with the types of its schema."""
     arguments: dict[str, Any] = {}
+    flags: set[str] = set()
     rest = list(words)
     while rest:
         flag = rest.pop(0)
@@ -75,16 +80,34 @@ def parse_tool_arguments(tool: Tool, words: list[str]) -> dict[str, Any]:
         if name == "json":
             arguments |= _json_object(inline if equals else _take_value(flag, rest))
             continue
-        key = name.replace("-", "_") if name not in tool.input_schema["properties"] else name
-        spec = _resolve_schema(tool.input_schema, tool.input_schema["properties"].get(key, {}))
+        properties = tool.input_schema["properties"]
+        key = name.replace("-", "_") if name not in properties else name
+        if key in _OWN_FLAGS and key not in properties:
+            raise UsageError(
+                f"{flag} is a flag of the command, not an argument of {tool.name}.",
+                hint=f"Put it before the name of the tool: contextive-mcp call {flag} … {tool.name} …",
+            )
+        spec = _resolve_schema(tool.input_schema, properties.get(key, {}))
         if not equals and _kind(spec) == "boolean" and (not rest or rest[0].startswith("--")):
             arguments[key] = True
             continue
         value = _parse_value(spec, inline if equals else _take_value(flag, rest))
-        if _kind(spec) == "array" and isinstance(arguments.get(key), list) and isinstance(value, list):
-            value = [*arguments[key], *value]
+        if key in arguments and _accepts_list(properties.get(key, {})):
+            value = [*_as_list(arguments[key]), *_as_list(value)]
+        elif key in flags:
+            raise UsageError(f"--{name} is given more than once, and {tool.name} takes one value for it.")
         arguments[key] = value
+        flags.add(key)
     return arguments
+
+
+def _accepts_list(spec: dict[str, Any]) -> bool:
+    """Whether an argument may have several values, perhaps besides a single one."""
+    return any(option.get("type") == "array" for option in (spec, *spec.get("anyOf", ())))
+
+
+def _as_list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
 
 
 def _take_value(flag: str, rest: list[str]) -> str:

@@ -10,12 +10,17 @@ from typing import Literal
 
 from contextive.cli.parser import ALIASES, COMMANDS, DUVET_COMMANDS, command_parser
 from contextive.cli.printing import print_data
+from contextive.ops.clients import CLIENTS
 from contextive.packs import BUILTIN, load_builtin
 
 SHELLS = ("bash", "zsh", "fish")
 _FOLDERS, _FILES = {"DIR"}, {"FILE", "PATH", "ARCHIVE", "TARGET"}
 
 Kind = Literal["none", "words", "files", "folders", "text"]
+
+
+_SUGGESTED = {"client": tuple(CLIENTS)}
+"""Words for arguments that also take others."""
 
 
 def configure_completion(parser: argparse.ArgumentParser) -> None:
@@ -73,7 +78,7 @@ def _arguments(program: str, command: str) -> Iterator[Argument]:
     for action in command_parser(program, command)._actions:
         if action.help == argparse.SUPPRESS:
             continue
-        words = tuple(str(choice) for choice in action.choices or ())
+        words = tuple(str(choice) for choice in action.choices or _SUGGESTED.get(action.dest, ()))
         kind: Kind = "text"
         if action.metavar == "TOOL":
             words = tuple(tool.name for pack in BUILTIN for tool in load_builtin(pack).tools)

@@ -16,8 +16,9 @@ from contextive.cli.load_project import open_host
 from contextive.cli.parser import add_project_options
 from contextive.cli.printing import print_data, print_line
 from contextive.cli.progress import progress_bar
-from contextive.cli.tables import print_results, print_status, skipped_text
+from contextive.cli.tables import print_results, print_status
 from contextive.errors import ConfigError, NotFound, Unavailable, UsageError
+from contextive.ops.skipped_files import skipped_text
 
 if TYPE_CHECKING:
     from contextive.ingest.indexer import IngestResult
@@ -162,6 +163,8 @@ def run_search(options: argparse.Namespace) -> int:
     arguments |= {key: getattr(options, key) for key in ("symbol", "kind", "lang") if getattr(options, key)}
     if options.type:
         arguments["filters"] = {"artifact_types": options.type}
+    if not options.json:
+        arguments["detail"] = "full"  # people read the snippets and types of the full form
     answer = call_tool(host, "km-search", arguments)
     host.close()
     if options.json:
@@ -285,6 +288,8 @@ def _outcome_to_dict(outcome: IngestResult, vectors: int) -> dict[str, Any]:
         "success": run.success,
         "artifact_counts": dict(run.artifact_counts),
         "chunk_count": run.chunk_count,
+        "changed_counts": dict(run.changed_counts),
+        "changed_chunk_count": run.changed_chunk_count,
         "repo_head": run.repo_head,
         "changed": len(outcome.changed),
         "unchanged": outcome.unchanged_count,
@@ -300,7 +305,9 @@ def _print_outcome(outcome: IngestResult, vectors: int, seconds: float) -> None:
     would = "would be " if outcome.dry_run else ""
     changed, removed = len(outcome.changed), len(outcome.removed)
     print_line(f"{changed} files {would}indexed, {outcome.unchanged_count} unchanged, {removed} {would}removed")
-    print_line(f"{run.chunk_count} chunks, {vectors} new vectors, {seconds:.1f} s")
+    print_line(f"{run.changed_chunk_count} new chunks, {vectors} new vectors, {seconds:.1f} s")
+    if not outcome.dry_run:
+        print_line(f"the index has {run.artifact_count} files and {run.chunk_count} chunks")
     if skipped := skipped_text(run.skipped):
         print_line(f"skipped: {skipped}")
 

@@ -21,6 +21,8 @@ def configure_check(parser: argparse.ArgumentParser) -> None:
 
 
 def run_check(options: argparse.Namespace) -> int:
+    from contextive.ops.config_check import configuration_problems
+
     host = open_host(options)
     loaded = host.loaded
     surface = host.surface(host.profile, host.owner.scope)
@@ -41,12 +43,13 @@ def run_check(options: argparse.Namespace) -> int:
             "loaded": list(host.assembly.plugins),
             "left_out": {problem.name: problem.reason for problem in host.assembly.problems},
         },
+        "problems": list(configuration_problems(host)),
     }
     if options.json:
         print_data(json.dumps(report, indent=2))
     else:
         _print_check(report)
-    return 1 if host.assembly.problems else 0
+    return 1 if host.assembly.problems or report["problems"] else 0
 
 
 def _print_check(report: dict[str, Any]) -> None:
@@ -60,8 +63,12 @@ def _print_check(report: dict[str, Any]) -> None:
         for item in report["ignored"]
     ]
     rows += [("not loaded", f"plugin {name} {reason}") for name, reason in report["plugins"]["left_out"].items()]
+    rows += [("problem", problem) for problem in report["problems"]]
     print_rows(rows)
-    print_line("The configuration is valid.")
+    if report["problems"]:
+        print_line("The format of the configuration is valid, but calls that use the parts above will fail.")
+    else:
+        print_line("The configuration is valid.")
 
 
 def configure_describe(parser: argparse.ArgumentParser) -> None:
@@ -80,7 +87,11 @@ def run_describe(options: argparse.Namespace) -> int:
 
 def configure_tools(parser: argparse.ArgumentParser) -> None:
     add_project_options(parser)
-    parser.add_argument("--all", action="store_true", help="also list tools that need the maintainer scope")
+    parser.add_argument(
+        "--all",
+        action="store_true",
+        help="also list tools that need another scope, and those that are only called by name",
+    )
     parser.add_argument("--json", action="store_true", help="print JSON, with the schemas")
     parser.set_defaults(run=run_tools)
 
@@ -89,7 +100,9 @@ def run_tools(options: argparse.Namespace) -> int:
     from contextive.server.description import describe_tool
 
     host = open_host(options)
-    surface = host.surface(host.profile, Scope.MAINTAINER if options.all else host.owner.scope)
+    host.presence.refresh()
+    listed = host.listed_surface(host.profile, host.owner)
+    surface = host.surface(host.profile, Scope.MAINTAINER) if options.all else listed
     if options.json:
         print_data(json.dumps([describe_tool(tool) for tool in surface.tools.values()], indent=2, ensure_ascii=False))
         return 0

@@ -10,14 +10,27 @@ from pathlib import Path
 from typing import Any
 
 from contextive.cli.load_project import project_dir
+from contextive.cli.parser import add_write_option
 from contextive.cli.printing import print_data, print_line, print_text
-from contextive.errors import UnsupportedOperation, UsageError
-from contextive.ops.clients import CLIENTS, SERVER_NAME
+from contextive.errors import ContextiveError, UnsupportedOperation, UsageError
+from contextive.ops.clients import (
+    CLIENTS,
+    OTHER_CLIENT,
+    SERVER_NAME,
+    ClientApp,
+    UserEnvironment,
+    installed_clients,
+)
 from contextive.trace.reports.safe_text import printable_lines
 
 
 def configure_install(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("client", choices=list(CLIENTS), metavar="CLIENT", help=f"one of {', '.join(CLIENTS)}")
+    parser.add_argument(
+        "client",
+        nargs="?",
+        metavar="CLIENT",
+        help=f"one of {', '.join(CLIENTS)}; any other name prints the entry as JSON; without it, all that are installed",
+    )
     parser.add_argument("--project", type=Path, metavar="DIR", help="project directory (default: current directory)")
     parser.add_argument(
         "--scope",
@@ -26,6 +39,7 @@ def configure_install(parser: argparse.ArgumentParser) -> None:
         help="project (a file in the project, for everyone who works on it) or user (only for you)",
     )
     parser.add_argument("--write", action="store_true", help="write the file; without it, only the diff is shown")
+    add_write_option(parser)
     parser.add_argument("--remove", action="store_true", help="remove the server from the file")
     parser.add_argument(
         "--name", default=SERVER_NAME, metavar="NAME", help=f"name of the server in the file (default: {SERVER_NAME})"
@@ -38,16 +52,67 @@ def configure_install(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(run=run_install)
 
 
-##= docs/spec/commands.md#install
-##% The command `install` MUST write nothing unless `--write` is given.
 def run_install(options: argparse.Namespace) -> int:
-    """Show what would change in the client's file, or write the change."""
-    from contextive.ops.clients import UserEnvironment
-    from contextive.ops.install import InstallRequest, plan_change, write_change
-
-    client = CLIENTS[options.client]
+    """Add the server to the file of a client, or show what would change."""
     if not options.name.strip() or not options.name.isprintable() or len(options.name) > 64:
         raise UsageError("--name must have 1 to 64 printable characters.")
+    if options.client is None:
+        return _install_all(options)
+    if options.client not in CLIENTS:
+        return _print_entry(options)
+    facts = _install(CLIENTS[options.client], options)
+    if options.json:
+        print_data(json.dumps(facts, indent=2, ensure_ascii=False))
+    return 0
+
+
+##= docs/spec/commands.md#known-clients
+##% For a client that is not known, `install` MUST print the entry as JSON.
+def _print_entry(options: argparse.Namespace) -> int:
+    from difflib import get_close_matches
+
+    from contextive.ops.install import server_command
+
+    entry = OTHER_CLIENT.entry(
+        *server_command("user"), project=str(project_dir(options)), allow_writes=options.allow_writes
+    )
+    print_data(OTHER_CLIENT.snippet(options.name, entry))
+    close = get_close_matches(options.client, CLIENTS, n=1)
+    hint = f"Did you mean {close[0]}?" if close else f"Known: {', '.join(CLIENTS)}."
+    print_line(f"{options.client[:60]!r} is not known, so this is the usual form of an entry. {hint}", file=sys.stderr)
+    return 0
+
+
+def _install_all(options: argparse.Namespace) -> int:
+    """Do the same for every client that is installed."""
+    if options.file or options.scope:
+        raise UsageError("--file and --scope need the name of a client.")
+    found = installed_clients(project_dir(options), _user_environment())
+    results, failed = [], False
+    for client in found:
+        if not options.json:
+            print_line(f"{client.title}:")
+        try:
+            results.append(_install(client, options))
+        except ContextiveError as error:
+            failed = True
+            results.append({"client": client.key, "error": error.as_dict()})
+            print_line(error.full_message(), file=sys.stderr)
+        if not options.json:
+            print_line()
+    if options.json:
+        print_data(json.dumps(results, indent=2, ensure_ascii=False))
+    elif not found:
+        print_line(f"No client was found. Name one: {', '.join(CLIENTS)}, or any other name for the entry as JSON.")
+    return 1 if failed else 0
+
+
+##= docs/spec/commands.md#install
+##% The command `install` MUST write nothing unless `--write` is given.
+def _install(client: ClientApp, options: argparse.Namespace) -> dict[str, Any]:
+    """Change the file of one client, or show what would change. Returns the facts for `--json`."""
+    from contextive.ops.install import InstallRequest, plan_change, write_change
+
     request = InstallRequest(
         client,
         options.scope or client.scopes[0],
@@ -56,13 +121,14 @@ def run_install(options: argparse.Namespace) -> int:
         file=options.file.absolute() if options.file else None,
         remove=options.remove,
         follow_links=options.follow_links,
+        allow_writes=options.allow_writes,
     )
     try:
-        change = plan_change(request, UserEnvironment(sys.platform, Path.home(), os.environ))
+        change = plan_change(request, _user_environment())
     except UnsupportedOperation as error:
-        if options.json:
+        if options.json and options.client:
             print_data(json.dumps({"error": error.as_dict()}, indent=2, ensure_ascii=False))
-        elif error.details and not options.remove:
+        elif error.details and not options.remove and not options.json:
             print_text(f"Add this to the file:\n\n{error.details['snippet']}\n\n")
         raise
     written = options.write and change.is_needed
@@ -71,18 +137,27 @@ def run_install(options: argparse.Namespace) -> int:
         "client": client.key,
         "scope": request.scope,
         "file": str(change.file),
+        "name": change.name,
         "changed": change.is_needed,
         "written": written,
         "backup": str(backup) if backup else None,
         "diff": change.diff(),
     }
     if options.json:
-        print_data(json.dumps(facts, indent=2, ensure_ascii=False))
-    elif not change.is_needed:
+        return facts
+    if not change.is_needed:
         print_line(f"{change.display_path} is up to date; nothing to do.")
-    else:
-        _print_change(change.diff(), change.display_path, client.title, facts)
-    return 0
+        return facts
+    if change.name != request.name:
+        print_line(f"The file has a server of another project, so this one is called {change.name}.")
+    _print_change(change.diff(), change.display_path, client.title, facts)
+    if written and not request.remove and request.scope == "project" and client.approval:
+        print_line(client.approval)
+    return facts
+
+
+def _user_environment() -> UserEnvironment:
+    return UserEnvironment(sys.platform, Path.home(), os.environ)
 
 
 def _print_change(diff: str, display_path: str, title: str, facts: dict[str, Any]) -> None:
@@ -100,3 +175,5 @@ def _print_change(diff: str, display_path: str, title: str, facts: dict[str, Any
         return
     backup = f" The old file was saved as {Path(facts['backup']).name}." if facts["backup"] else ""
     print_line(f"Wrote {display_path}.{backup} Restart {title} to load it.")
+    if (facts["client"], facts["scope"]) == ("claude-code", "project"):
+        print_line("Claude Code asks you to approve a server of a project: run claude there once.")

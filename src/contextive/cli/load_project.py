@@ -46,12 +46,17 @@ def config_loader(options: argparse.Namespace) -> Callable[[], LoadedConfig]:
 
     def load() -> LoadedConfig:
         loaded = load_config(request)
+        flags: dict[str, object] = {}
         if getattr(options, "profile", None):
-            from dataclasses import replace
+            flags["profile"] = options.profile
+        if getattr(options, "allow_writes", False):
+            flags["allow_writes"] = True
+        if not flags:
+            return loaded
+        from dataclasses import replace
 
-            server = loaded.config.server.model_copy(update={"profile": options.profile})
-            return replace(loaded, config=loaded.config.model_copy(update={"server": server}))
-        return loaded
+        server = loaded.config.server.model_copy(update=flags)
+        return replace(loaded, config=loaded.config.model_copy(update={"server": server}))
 
     return load
 

@@ -48,6 +48,7 @@ DUVET_COMMANDS: dict[str, tuple[str, str]] = {
 }
 ALIASES = {"recipe": "recipes"}
 PROFILE_NAMES = ("contextive", "duvet", "spexus", "nexus", "duskmantle")
+_GLOBAL_FLAGS = ("-h", "--help", "-v", "--version")
 _DESCRIPTION = (
     "An MCP server for coding agents: requirements traceability, code and document search, and Markdown notes."
 )
@@ -129,6 +130,10 @@ def parse(parser: Parser, arguments: Sequence[str]) -> argparse.Namespace:
         position = arguments.index(command)
         arguments = [*arguments[:position], ALIASES[command], *arguments[position + 1 :]]
         command = ALIASES[command]
+    if command is not None and arguments[0].startswith("-") and arguments[0] not in _GLOBAL_FLAGS:
+        chosen = next((argument for argument in arguments if argument in commands), "COMMAND")
+        flag = arguments[0][:60]
+        raise UsageError(f"{flag} must come after the command.", hint=f"Write: {parser.prog} {chosen} {flag} …")
     if command is not None and command not in commands:
         from difflib import get_close_matches
 
@@ -152,6 +157,15 @@ def add_project_options(parser: argparse.ArgumentParser, *, profile: bool = True
         parser.add_argument(
             "--profile", choices=PROFILE_NAMES, metavar="P", help=f"set of tools to offer, one of {names}"
         )
+
+
+def add_write_option(parser: argparse.ArgumentParser) -> None:
+    """Add --allow-writes."""
+    parser.add_argument(
+        "--allow-writes",
+        action="store_true",
+        help="allow tools that write pages and documents, vote and ingest, without a token",
+    )
 
 
 def _configure(parser: Parser, module: str, command: str) -> None:

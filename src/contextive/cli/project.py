@@ -14,7 +14,6 @@ from contextive.cli.parser import add_project_options
 from contextive.cli.printing import print_data, print_line
 from contextive.config.discovery import FILE_NAMES
 from contextive.errors import Conflict, UsageError
-from contextive.ops.clients import CLIENTS
 
 if TYPE_CHECKING:
     from contextive.ops.survey import Survey
@@ -78,7 +77,7 @@ def _print_found(found: Survey, text: str, name: str, *, written: bool) -> None:
         ("ingest", "build the search index; the server also does this automatically"),
         ("search WORDS", "search code, documents, requirements and notes"),
     ]
-    steps += [(f"install {client.key} --write", f"connect {client.title}") for client in CLIENTS.values()]
+    steps.append(("install --write", "connect the clients that you have, such as Claude Code or Cursor"))
     print_line()
     print_line("Next:")
     for step, purpose in steps:

@@ -6,7 +6,8 @@ import argparse
 import gc
 
 from contextive.cli.load_project import config_loader, token_key_path
-from contextive.cli.parser import add_project_options
+from contextive.cli.parser import add_project_options, add_write_option
+from contextive.errors import UsageError
 
 
 ##= docs/spec/host.md#commands
@@ -24,6 +25,7 @@ def configure_serve(parser: argparse.ArgumentParser) -> None:
         "--http", dest="mode", action="store_const", const="http", help="serve many clients over HTTP"
     )
     add_project_options(parser)
+    add_write_option(parser)
     parser.add_argument("--host", metavar="H", help="address to listen on, for HTTP")
     parser.add_argument("--port", type=_port, metavar="N", help="port to listen on, for HTTP; 0 chooses a free port")
     parser.set_defaults(run=run_serve)
@@ -33,7 +35,7 @@ def configure_serve(parser: argparse.ArgumentParser) -> None:
 ##% The command `duvet mcp` MUST serve the profile `duvet` over stdio.
 def configure_mcp(parser: argparse.ArgumentParser) -> None:
     add_project_options(parser, profile=False)
-    parser.set_defaults(run=run_serve, mode="stdio", profile="duvet", host=None, port=None)
+    parser.set_defaults(run=run_serve, mode="stdio", profile="duvet", host=None, port=None, allow_writes=False)
 
 
 ##= docs/spec/host.md#commands
@@ -49,6 +51,13 @@ def run_serve(options: argparse.Namespace) -> int:
     loaded = reload()
     settings = loaded.config.server
     mode = options.mode or settings.mode
+    ##= docs/spec/host.md#permissions
+    ##% A server that is started with `--http` MUST refuse `--allow-writes`.
+    if mode == "http" and options.allow_writes:
+        raise UsageError(
+            "--allow-writes is only for stdio, where the caller is you. Over HTTP the token of a caller decides.",
+            hint="Create one that may write: contextive-mcp token create NAME --scope maintainer",
+        )
     pipe = claim_stdio() if mode == "stdio" else None  # before any plugin is loaded that could write to it
     serve(
         Host(loaded, mode=mode, token_key=token_key_path()),

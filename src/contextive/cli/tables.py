@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 import sys
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from contextive.cli.printing import print_line
+from contextive.ops.skipped_files import skipped_text
 from contextive.trace.reports.safe_text import printable_line
 
 if TYPE_CHECKING:
@@ -73,16 +74,19 @@ def _escaped(text: str) -> str:
 def print_status(status: Mapping[str, Any]) -> None:
     """Print the state of the index: a summary on a terminal, everything in a pipe, one line each."""
     if not sys.stdout.isatty():
-        for key, value in status.items():
+        for key, value in _flattened(status):
             print_line(f"{key}: {_plain_text(value)}")
         return
     _print_columns(_status_rows(status))
 
 
-def skipped_text(skipped: Mapping[str, int]) -> str:
-    """How many files were skipped for which reason. The state directory is not listed."""
-    parts = (f"{reason.replace('_', ' ')} {count}" for reason, count in skipped.items() if reason != "state_directory")
-    return ", ".join(parts)
+def _flattened(status: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Every value with its key; the key of a nested value has all keys on the way to it."""
+    for key, value in status.items():
+        if isinstance(value, Mapping) and value:
+            yield from _flattened(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}", value
 
 
 def _status_rows(status: Mapping[str, Any]) -> list[tuple[str, RenderableType]]:
@@ -96,9 +100,10 @@ def _status_rows(status: Mapping[str, Any]) -> list[tuple[str, RenderableType]]:
     store, run = status["store"], status["last_run"]
     vectors = sum(status["vectors"].values())
     missing = f", [yellow]{status['vectors_to_make']} missing[/]" if status["vectors_to_make"] else ""
+    waiting = f", [yellow]{status['files_to_index']} still to be indexed[/]" if status["files_to_index"] else ""
     size = store.get("database_bytes", 0) / 1_000_000
     rows += [
-        ("files", f"{status['files']}  [dim]{_escaped(_plain_text(status['by_type']))}[/]"),
+        ("files", f"{status['files']}{waiting}  [dim]{_escaped(_plain_text(status['by_type']))}[/]"),
         ("chunks", f"{status['chunks']}"),
         ("vectors", f"{vectors}{missing}  [dim]{_escaped(', '.join(status['vectors']))}[/]"),
         ("skipped", f"[dim]{_escaped(skipped_text(status['left_out']) or 'none')}[/]"),
@@ -181,6 +186,8 @@ def _plain_text(value: Any) -> str:
     match value:
         case None:
             return "none"
+        case list() | tuple():
+            return "; ".join(map(_plain_text, value)) or "none"
         case dict():
             return ", ".join(f"{key} {_plain_text(item)}" for key, item in value.items()) or "none"
         case float() if value > 1_000_000_000:

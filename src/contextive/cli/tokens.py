@@ -30,7 +30,7 @@ def configure_token(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", nargs="?", metavar="NAME", help="name of the token; it appears in logs")
     parser.add_argument(
         "--scope",
-        choices=[scope.value for scope in Scope],
+        choices=[Scope.READER.value, Scope.MAINTAINER.value],
         metavar="SCOPE",
         help="with create: reader or maintainer (default: reader)",
     )

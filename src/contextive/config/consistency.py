@@ -18,6 +18,7 @@ from contextive.config.schema import Config
 _PLACEHOLDER: Final = re.compile(
     r"(change|replace)[-_]?(me|this|it)|your[-_]|placeholder|example|password|letmein|insecure", re.IGNORECASE
 )
+_EMBEDDING_MODEL: Final = re.compile(r"minilm|dummy|none|(?:openai|sentence-transformers|fastembed):.+", re.DOTALL)
 
 
 ##= docs/spec/host.md#tokens
@@ -41,6 +42,11 @@ def check_consistency(config: Config) -> Iterator[tuple[KeyPath, str]]:
         digests.add(issued.sha256)
     yield from _check_proxies(config)
     yield from _check_schedule(config)
+    ##= docs/spec/host.md#validation
+    ##% An unknown embedding model MUST be refused at startup.
+    if not _EMBEDDING_MODEL.fullmatch(config.knowledge.embedding_model):
+        allowed = "minilm, dummy, none, openai:NAME, sentence-transformers:NAME or fastembed:NAME"
+        yield ("knowledge", "embeddingModel"), f"found (hidden), allowed: {allowed}"
     ##= docs/spec/host.md#sections
     ##% The setting `store.dsn` MUST be refused as long as there is no PostgreSQL store.
     if config.store.dsn is not None:

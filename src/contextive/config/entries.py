@@ -53,6 +53,9 @@ class ToolPack(Section):
     )
     allowed_tools: Texts | None = Field(None, description="The only tools to offer; unset means all.")
     blocked_tools: Texts = Field((), description="Tools that are never offered; overrides allowedTools.")
+    tools: Literal["default", "all"] | Texts = Field(
+        "default", description="The tools that the default profile lists; the others can still be called by name."
+    )
     settings: Mapping[str, Any] = Field(default_factory=dict, description="Settings that the pack itself defines.")
 
 

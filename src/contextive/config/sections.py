@@ -62,6 +62,13 @@ class Server(Section):
     session_idle_seconds: Seconds = Field(1800.0, description="A session without requests for this long is closed.")
     max_sessions: Integer = Field(1000, ge=1, description="Most sessions that can be open at the same time.")
     shutdown_seconds: float = Field(3.0, ge=0, le=60, description="Time for running calls to finish at shutdown.")
+    ##= docs/spec/host.md#permissions
+    ##% The setting `server.allowWrites` and the flag `--allow-writes` MUST allow the owner to change pages and documents,
+    ##% to vote and to ingest.
+    allow_writes: bool = Field(
+        False,
+        description="Let the owner of a stdio server write pages and documents, vote and ingest, without a token.",
+    )
     reload: bool = Field(True, description="Apply changes of the configuration file while running.")
     tracing: Tracing = Field(default_factory=Tracing, description="Export of OpenTelemetry spans.")
 

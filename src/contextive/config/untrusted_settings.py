@@ -32,6 +32,9 @@ _RESTRICTED_KEYS: Final[Mapping[KeyPath, str]] = {
     ("server", "tracing", "endpoint"): "it names another machine",
     ("server", "publicHosts"): "it decides who may call",
     ("server", "allowedOrigins"): "it decides who may call",
+    ##= docs/spec/host.md#trust
+    ##% An untrusted file MUST NOT allow writes.
+    ("server", "allowWrites"): "it lets callers change files",
     ("server", "trustedProxies"): "it decides which proxies are trusted",
     ("limits", "authFailures"): "it decides how often a token can be guessed",
     ("limits", "rateRequests"): "it decides how often anyone may call",

@@ -178,8 +178,9 @@ def _prompt(console: Console, text: str) -> None:
 def _print_install_commands(console: Console) -> None:
     console.rule("Use it in your own project")
     command = terminal_command()
-    for client in CLIENTS.values():
-        console.print(f"{client.title:<15} [cyan]{escape(command)} install {client.key} --write[/]", soft_wrap=True)
+    console.print(f"[cyan]{escape(command)} install --write[/]", soft_wrap=True)
+    titles = ", ".join(client.title for client in CLIENTS.values())
+    console.print(f"adds the server to each of these clients that you have: {titles}.", soft_wrap=True)
     console.print(
         f"\nBefore that, {escape(command)} init writes a configuration with your specifications, notes and sources.",
         soft_wrap=True,

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from contextive.config import LoadedConfig
+from contextive.config import Config, LoadedConfig
 from contextive.errors import ContextiveError
-from contextive.ops.doctor_project import Diagnosis, diagnose_project
+from contextive.ops.doctor_project import Diagnosis, diagnose_clients, diagnose_project
 
 
 ##= docs/spec/commands.md#doctor
@@ -24,9 +24,11 @@ def diagnose(load: Callable[[], LoadedConfig], project: Path) -> Iterator[Diagno
     try:
         loaded = load()
     except ContextiveError as error:
-        yield Diagnosis("configuration", False, error.message, error.hint or "Run contextive-mcp check.")
-        return
-    yield _configuration(loaded)
+        detail = f"{error.message}\nThe checks below use the built-in defaults instead."
+        yield Diagnosis("configuration", False, detail, error.hint or "Run contextive-mcp check.")
+        loaded = LoadedConfig(Config(), None, "defaults", True, (), (), project)
+    else:
+        yield from _configuration(loaded)
     if loaded.ignored:
         keys = ", ".join(item.key for item in loaded.ignored)
         yield Diagnosis(
@@ -38,6 +40,7 @@ def diagnose(load: Callable[[], LoadedConfig], project: Path) -> Iterator[Diagno
     yield _state(project, loaded)
     yield from _packs(loaded)
     yield from diagnose_project(project, loaded)
+    yield diagnose_clients(project)
     if loaded.config.server.mode == "http":
         yield _port(loaded)
     yield _protocol()
@@ -60,9 +63,23 @@ def _command() -> Diagnosis:
     )
 
 
-def _configuration(loaded: LoadedConfig) -> Diagnosis:
+def _configuration(loaded: LoadedConfig) -> Iterator[Diagnosis]:
+    from contextive.ops.config_check import configuration_problems
+    from contextive.server.host import Host
+
     origin = f"{loaded.path.name} ({loaded.source})" if loaded.path else "built-in defaults"
-    return Diagnosis("configuration", True, f"Valid: {origin}, profile {loaded.config.server.profile}.")
+    writing = "on" if loaded.config.auth.admin_token else "off; KM_ADMIN_TOKEN turns it on"
+    profile = loaded.config.server.profile
+    yield Diagnosis("configuration", True, f"Valid: {origin}, profile {profile}. Writing over stdio is {writing}.")
+    try:
+        host = Host(loaded, mode="in-process")
+    except ContextiveError:
+        return  # reported with the packs
+    try:
+        for problem in configuration_problems(host):
+            yield Diagnosis("configuration", False, problem, "Change the setting; contextive-mcp check lists them all.")
+    finally:
+        host.close()
 
 
 def _state(project: Path, loaded: LoadedConfig) -> Diagnosis:
@@ -122,6 +139,10 @@ def _protocol() -> Diagnosis:
         found = version("mcp")
     except PackageNotFoundError:
         return Diagnosis("protocol", False, "The MCP SDK is not installed.", "Reinstall contextive-mcp.")
+    major, minor = (int(part) if part.isdigit() else 0 for part in f"{found}.0".split(".")[:2])
     return Diagnosis(
-        "protocol", found.startswith("2.3."), f"MCP SDK {found}.", "Reinstall contextive-mcp: it needs mcp 2.3."
+        "protocol",
+        major == 2 and minor >= 3,
+        f"MCP SDK {found}.",
+        "Reinstall contextive-mcp: it needs mcp 2.3 or a newer 2.x.",
     )

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from contextive.config import LoadedConfig
 from contextive.errors import ContextiveError
 from contextive.ops.doctor_project import Diagnosis
+from contextive.ops.skipped_files import skipped_text
 from contextive.packs.knowledge.health import no_index_yet
 
 if TYPE_CHECKING:
@@ -116,6 +117,8 @@ def _diagnose_open_index(host: Host) -> Iterator[Diagnosis]:
     keeper = index.store.lease_holder("keeper")
     yield _lease(index, keeper)
     yield _files(host, index, keeper)
+    if left_out := skipped_text(index.skipped()):
+        yield Diagnosis("left out", True, f"Files and directories that are not indexed: {left_out}.")
     yield _vectors(index, checks.get("embeddings"))
     yield _backups(host, index)
     yield from _schedule(host, index)
@@ -162,11 +165,16 @@ def _differences(index: Index) -> tuple[int, int]:
 
 
 def _vectors(index: Index, failing: HealthCheck | None) -> Diagnosis:
-    from contextive.search.embedding.factory import open_embedder
+    from contextive.search.embedding.factory import PACKAGES, open_embedder
+    from contextive.search.embedding.protocol import require_packages
 
     settings = index.settings.embedding
     if settings.model == "none":
         return Diagnosis("vectors", True, "Embeddings are switched off: search is lexical only.")
+    try:
+        require_packages(*PACKAGES)
+    except ContextiveError as error:
+        return Diagnosis("vectors", True, error.message)
     try:
         model = open_embedder(settings.model, url=settings.url, key=settings.key).model
     except ContextiveError as error:

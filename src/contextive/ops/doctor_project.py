@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -90,3 +92,28 @@ def _unmatched_patterns(project: Path, patterns: list[str]) -> list[str]:
         for pattern in patterns
         if next(iter(Glob(pattern, skip_generated=True).walk(str(project), files.allows)), None) is None
     ]
+
+
+def diagnose_clients(project: Path) -> Diagnosis:
+    """Which MCP clients start this server, as far as `install` knows their files."""
+    from contextive.ops.clients import CLIENTS, UserEnvironment
+    from contextive.ops.install import InstallRequest, plan_change
+
+    user_env = UserEnvironment(sys.platform, Path.home(), os.environ)
+    found: list[str] = []
+    for client in CLIENTS.values():
+        for scope in client.scopes:
+            try:
+                change = plan_change(InstallRequest(client, scope, project, remove=True), user_env)
+            except ContextiveError:
+                continue  # a file that cannot be read starts no server
+            if change.is_needed:
+                found.append(f"{client.title} ({scope})")
+    if not found:
+        return Diagnosis(
+            "clients", True, "No client is configured yet; contextive-mcp install CLIENT adds this server."
+        )
+    approval = (
+        " Claude Code asks for approval first: run claude in the project." if "Claude Code (project)" in found else ""
+    )
+    return Diagnosis("clients", True, f"Configured: {', '.join(found)}.{approval}")

@@ -27,6 +27,7 @@ def status_of(index: Index, health: Mapping[str, Any]) -> dict[str, Any]:
         "chunks": sum(type_totals.chunks for type_totals in totals.values()),
         "vectors": {f"{model.name}": count for model, count in index.store.search.vector_counts().items()},
         "vectors_to_make": as_of.pending_vectors,
+        "files_to_index": as_of.pending_files,
         "left_out": index.skipped(),
         "generation": as_of.generation,
         "indexed_at": as_of.committed_at or None,

@@ -10,11 +10,13 @@ from __future__ import annotations
 import contextlib
 import difflib
 import os
+import re
 import secrets
 import shutil
 import stat
 import sys
 import time
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,6 +43,7 @@ class InstallRequest:
     """The file to edit, if it is not the client's usual one."""
     remove: bool = False
     follow_links: bool = False
+    allow_writes: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +57,8 @@ class FileChange:
     before: str | None
     after: str
     snippet: str
+    name: str = SERVER_NAME
+    """The name of the server in the file."""
 
     @property
     def is_needed(self) -> bool:
@@ -89,14 +94,17 @@ def plan_change(request: InstallRequest, user_env: UserEnvironment) -> FileChang
         raise UsageError(
             f"{client.title} has no scope {request.scope}.", hint=f"Use --scope {' or '.join(client.scopes)}."
         )
-    entry = client.entry(*server_command(request.scope), project=str(request.project))
+    entry = client.entry(
+        *server_command(request.scope), project=str(request.project), allow_writes=request.allow_writes
+    )
     snippet = client.snippet(request.name, entry)
     usual = request.file or client_file(client, request.scope, request.project, user_env)
     display_path = _display_path(usual, request.project, user_env.home)
     file = _real_file(request, usual, display_path, snippet, user_env.home)
     before = _read_text(file, display_path, snippet)
     try:
-        after = _edit_text(client, before or "", request.name, entry, remove=request.remove)
+        name = _name_in(client, before or "", request)
+        after = _edit_text(client, before or "", name, entry, remove=request.remove)
     except NotEditable as error:
         raise cannot_edit(
             f"{display_path} was not changed: {error}.", snippet, "Fix the file, or edit it by hand."
@@ -105,7 +113,49 @@ def plan_change(request: InstallRequest, user_env: UserEnvironment) -> FileChang
         raise cannot_edit(
             f"{display_path} was not changed: it is read-only.", snippet, "Make it writable, or edit it by hand."
         )
-    return FileChange(request.scope, file, display_path, before, after, snippet)
+    return FileChange(request.scope, file, display_path, before, after, client.snippet(name, entry), name)
+
+
+##= docs/spec/commands.md#known-clients
+##% The entry of another project in a client's file MUST NOT be replaced.
+def _name_in(client: ClientApp, text: str, request: InstallRequest) -> str:
+    """The name for the server of this project: the wanted one, unless another project has it in this file."""
+    servers = _servers_in(client, text)
+    folder = re.sub(r"[^a-z0-9]+", "-", request.project.name.lower()).strip("-") or "project"
+    names = [request.name, *(f"{request.name}-{folder}{ending}" for ending in ("", "-2", "-3", "-4"))]
+    if request.name != SERVER_NAME:
+        names = names[:1]
+    own = next((name for name in names if _project_of(servers.get(name)) == str(request.project)), None)
+    free = next((name for name in names if _project_of(servers.get(name)) in (None, str(request.project))), None)
+    if request.remove:
+        return own or next((name for name in names if _project_of(servers.get(name)) is None), "")
+    if own is None and free is None:
+        raise Conflict(
+            f"The file has a server {request.name!r} of another project.", hint="Choose another name with --name."
+        )
+    return own or free or request.name
+
+
+def _servers_in(client: ClientApp, text: str) -> Mapping[str, Any]:
+    try:
+        data = tomllib.loads(text) if client.style == "toml" else json_edit.parse(text)
+    except (NotEditable, ValueError):
+        return {}  # the edit reports it
+    servers = data.get(client.servers) if isinstance(data, dict) else None
+    return servers if isinstance(servers, dict) else {}
+
+
+def _project_of(entry: object) -> str | None:
+    """The project that an entry names; None if it names none."""
+    if not isinstance(entry, dict):
+        return None
+    words = [*_words(entry.get("command")), *_words(entry.get("args"))]
+    named = words[words.index("--project") + 1 :] if "--project" in words else []
+    return None if not named or named[0].startswith("${") else named[0]
+
+
+def _words(value: object) -> list[str]:
+    return [word for word in value if isinstance(word, str)] if isinstance(value, list) else []
 
 
 ##= docs/spec/commands.md#install

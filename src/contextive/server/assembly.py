@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from contextive.config import Config
 from contextive.errors import ConfigError
-from contextive.packs import BUILTIN, OFF_BY_DEFAULT, REMOTE_PACKS, load_builtin
+from contextive.packs import BUILTIN, OFF_BY_DEFAULT, REMOTE_PACKS, REMOTE_REWRITES, load_builtin
 from contextive.registry import Limits, Pack, PackRules, Registry
 from contextive.registry.plugins import PluginProblem, load_plugins
 
@@ -52,7 +52,8 @@ def assemble(config: Config, extra_packs: Sequence[Pack] = ()) -> Assembly:
         from contextive.registry.remote_pack import remote_pack
 
         packs = [
-            remote_pack(pack, gateway, REMOTE_PACKS[pack.name]) if pack.name in REMOTE_PACKS else pack for pack in packs
+            remote_pack(pack, gateway, REMOTE_PACKS[pack.name], REMOTE_REWRITES) if pack.name in REMOTE_PACKS else pack
+            for pack in packs
         ]
     ##= docs/spec/host.md#discovery
     ##% A plugin MUST be loaded only when the configuration names it.
@@ -64,6 +65,7 @@ def assemble(config: Config, extra_packs: Sequence[Pack] = ()) -> Assembly:
             allowed=frozenset(pack.allowed_tools) if pack.allowed_tools is not None else None,
             blocked=frozenset(pack.blocked_tools),
             settings=pack.settings,
+            listed=pack.tools if isinstance(pack.tools, str) else frozenset(pack.tools),
         )
         for name, pack in config.tool_packs.items()
     }
@@ -120,8 +122,13 @@ def _check_tool_names(packs: Sequence[Pack], rules: dict[str, PackRules]) -> Non
         if rule is None:
             continue
         names = {tool.name for tool in pack.tools}
-        for key, listed in (("allowedTools", rule.allowed or frozenset()), ("blockedTools", rule.blocked)):
-            if unknown := sorted(listed - names):
+        chosen = rule.listed if isinstance(rule.listed, frozenset) else frozenset()
+        for key, given in (
+            ("allowedTools", rule.allowed or frozenset()),
+            ("blockedTools", rule.blocked),
+            ("tools", chosen),
+        ):
+            if unknown := sorted(given - names):
                 raise ConfigError(
                     f"toolPacks.{pack.name}.{key}: the pack has no tool {unknown[0]!r}.",
                     hint=f"Its tools: {', '.join(sorted(names)) or 'none'}.",

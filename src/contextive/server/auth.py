@@ -60,8 +60,8 @@ class ConfiguredTokens:
     ##= docs/spec/gateway.md#tool-scopes
     ##% A reader MUST be able to search, to read the graph and to see coverage with the token in `KM_READER_TOKEN`.
     ##= docs/spec/gateway.md#tool-scopes
-    ##% Feedback, backups, documents, recipes and ingest control MUST require the maintainer scope, which the token in
-    ##% `KM_ADMIN_TOKEN` has.
+    ##% Over HTTP, feedback, backups, documents, recipes and ingest control MUST require the maintainer scope, which the
+    ##% token in `KM_ADMIN_TOKEN` has.
     @classmethod
     def of(cls, config: Config) -> ConfiguredTokens:
         auth = config.auth

@@ -106,6 +106,8 @@ def open_documents(loaded: LoadedConfig, services: Services) -> Documents:
         docs_subdir=knowledge.docs_subdir,
         upload_roots=tuple(knowledge.upload_roots),
         max_bytes=knowledge.max_file_bytes,
+        include=tuple(knowledge.include),
+        exclude=tuple(knowledge.exclude),
         overwrite=knowledge.upload_default_overwrite,
         ingest=knowledge.upload_default_ingest,
         protected_files=(loaded.path,) if loaded.path is not None else (),

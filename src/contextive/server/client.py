@@ -20,6 +20,7 @@ from contextive.server.sdk import connection_of
 
 _LEVELS: tuple[str, ...] = get_args(types.LoggingLevel)
 _LEVEL_KEY = "contextive.log_level"
+_MAX_NAME = 100
 _Request: TypeAlias = types.CreateMessageRequest | types.ListRootsRequest | types.ElicitRequest
 _MESSAGES: Mapping[str, tuple[type[_Request], type[BaseModel]]] = {
     "sampling/createMessage": (types.CreateMessageRequest, types.CreateMessageResult),
@@ -57,6 +58,13 @@ class McpClient:
             for key, answer in (answers or {}).items()
         }
         self.answers: Mapping[str, dict[str, Any]] = {**saved.get("answers", {}), **new_answers}
+
+    @property
+    def name(self) -> str | None:
+        """The name that the client gave in the handshake or in the request."""
+        params = self._ctx.session.client_params
+        name = params.client_info.name if params is not None else ""
+        return "".join(c for c in name[:_MAX_NAME] if c.isprintable()) or None
 
     async def progress(self, done: float, total: float | None = None, message: str | None = None) -> None:
         await self._ctx.session.report_progress(done, total, message)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from contextive.registry import Scope, Tool
+from contextive.registry import Scope, Surface, Tool
 from contextive.server.host import Host
 from contextive.server.instructions import write_instructions
+from contextive.server.presence import EVERYTHING
 from contextive.server.profiles import Profile
 
 ##= docs/spec/host.md#protocol-versions
@@ -48,8 +49,14 @@ def describe_server(host: Host, profile: Profile, scope: Scope) -> dict[str, Any
             }
             for prompt in surface.prompts.values()
         ],
-        "instructions": write_instructions(profile, surface),
+        "instructions": write_instructions(profile, _listed_with_everything(host, profile, scope)),
     }
+
+
+def _listed_with_everything(host: Host, profile: Profile, scope: Scope) -> Surface:
+    """What the profile lists in a project that has specifications, notes and a model."""
+    surface = host.surface(profile, scope)
+    return surface if profile.lists_everything else host.assembly.registry.listed_part(surface, EVERYTHING)
 
 
 def describe_tool(tool: Tool) -> dict[str, Any]:

@@ -84,8 +84,8 @@ class GatewayApi:
         operations = {
             tool.name: tool for tool in gateway_pack.tools if has_all_tools and caller.scope.covers(tool.scope)
         }
-        withheld = offered.withheld.union(tool.name for tool in gateway_pack.tools if tool.name not in operations)
-        return Surface({**offered.tools, **operations}, (), {}, withheld, offered.only)
+        withheld = {tool.name: tool.scope for tool in gateway_pack.tools if tool.name not in operations}
+        return Surface({**offered.tools, **operations}, (), {}, {**offered.withheld, **withheld}, offered.only)
 
     def _endpoint(self, route: GatewayRoute) -> Callable[[Request], Any]:
         async def endpoint(request: Request) -> Response:
@@ -130,13 +130,16 @@ class GatewayApi:
         headers: dict[str, str] = {}
         if route.method == "POST":
             body = json_object(await request.body())
-            return route.arguments_of(body), headers
+            return {**route.defaults, **route.arguments_of(body)}, headers
         arguments: dict[str, Any] = dict(route.defaults)
         if route.path_argument is not None:
             arguments[route.path_argument] = request.path_params[route.path_argument]
         properties = tool.input_schema["properties"]
         for name, argument in route.query.items():
-            if (text := request.query_params.get(name)) is not None:
+            text = request.query_params.get(name)
+            if text is not None and (
+                text or argument != "cursor"
+            ):  # an address can only write "no cursor" as empty text
                 arguments[argument] = _parse_query_value(name, text, properties[argument].get("type", "string"))
         required = tool.input_schema.get("required", ())
         if missing := [

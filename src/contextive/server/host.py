@@ -7,6 +7,7 @@ import contextlib
 import logging
 import os
 import socket
+import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -16,6 +17,7 @@ from contextive.errors import ContextiveError, Unavailable
 from contextive.registry import (
     OWNER_AS_MAINTAINER,
     OWNER_AS_READER,
+    OWNER_AS_WRITER,
     Caller,
     Client,
     Context,
@@ -34,6 +36,7 @@ from contextive.registry import (
 from contextive.registry.threads import run_in_thread
 from contextive.server.assembly import Assembly, assemble, limits_of
 from contextive.server.auth import Authenticator
+from contextive.server.presence import Presence
 from contextive.server.profiles import PROFILES, Profile
 from contextive.server.services import (
     ANSWERER,
@@ -62,6 +65,9 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 Mode = Literal["stdio", "http", "in-process"]
+_LIST_CHECK_PAUSE, _LONGEST_LIST_PAUSE = 50, 3.0
+"""The list of resources is checked for changes again after this many times the seconds that the last check took, or
+after 3 seconds."""
 _INDEX_SECTIONS = ("knowledge", "search", "store", "trace", "notes")
 
 
@@ -95,6 +101,8 @@ class Host:
         )
         self._index: Index | None = None
         self._is_watching = False
+        self.presence = Presence(self)
+        self._next_list_check = 0.0
         provide_services(self)
         self.services.add(self.dispatcher)
 
@@ -140,14 +148,17 @@ class Host:
         return PROFILES[self.config.server.profile]
 
     ##= docs/spec/host.md#permissions
-    ##% The caller on a pipe or a terminal MUST be a reader unless `auth.adminToken` is set.
+    ##% The caller on a pipe or a terminal MUST be a reader unless `auth.adminToken` or `server.allowWrites` is set.
     @property
     def owner(self) -> Caller:
         """The caller over stdio and on the command line."""
-        return OWNER_AS_MAINTAINER if self.config.auth.admin_token else OWNER_AS_READER
+        if self.config.auth.admin_token:
+            return OWNER_AS_MAINTAINER
+        return OWNER_AS_WRITER if self.config.server.allow_writes else OWNER_AS_READER
 
     ##= docs/spec/host.md#lists-and-pagination
-    ##% The list of tools MUST NOT depend on the content of the project.
+    ##% The list of tools MUST depend only on the version, the profile, the scope, the configuration and which packs have
+    ##% something to work on, never on a text of the project.
     def surface(self, profile: Profile, scope: Scope) -> Surface:
         return self.assembly.registry.surface(self.pack_names(profile), scope)
 
@@ -155,6 +166,16 @@ class Host:
         """What one caller is offered: what its scope allows, limited to the tools of its token."""
         surface = self.surface(profile, caller.scope)
         return surface if caller.tools is None else surface.limited_to(caller.tools)
+
+    def listed_surface(self, profile: Profile, caller: Caller) -> Surface:
+        """The part of a caller's surface that lists show. The rest can be called by name."""
+        surface = self.surface_for(profile, caller)
+        if profile.lists_everything:
+            return surface
+        ##= docs/spec/host.md#listing
+        ##% The tools of notes MUST be listed when there are notes or the caller may write.
+        writable = frozenset({"notes"} if caller.scope.covers(Scope.WRITER) else ())
+        return self.assembly.registry.listed_part(surface, self.presence.found | writable)
 
     def widest_surface(self, profile: Profile) -> Surface:
         return self.surface(profile, Scope.MAINTAINER)
@@ -210,6 +231,7 @@ class Host:
         if self._index is not None:
             with contextlib.suppress(ContextiveError):  # /readyz reports an unreadable index
                 metrics.index.refresh(self._index.store)
+                metrics.index.set_progress(self._index.as_of())
         return metrics.render()
 
     def on_config_change(self, callback: Callable[[], None]) -> None:
@@ -310,10 +332,52 @@ class Host:
         for problem in self.assembly.problems:
             logger.warning("the plugin %s was not loaded: it %s", problem.name, problem.reason)
 
+    ##= docs/spec/host.md#listing
+    ##% When a pack begins to be listed, the server MUST notify the clients of the profile.
+    async def announce_new_packs(self) -> None:
+        """Notify clients when the project got something that another pack works on."""
+        handlers = [h for h in self._mcp_handlers.values() if not h.profile.lists_everything]
+        if not handlers or self.presence.is_complete or not await run_in_thread(self.presence.refresh):
+            return
+        from contextive.server.notifications import SurfaceChange
+
+        for handler in handlers:
+            await handler.hub.announce(SurfaceChange(tools=True, resources=True, prompts=True))
+
     async def prepare_subscription(self, uris: Iterable[str]) -> None:
         """Called before a client is subscribed: changes from now on will be announced."""
         if any(map(_is_trace_uri, uris)):
             await run_in_thread(lambda: self._trace().remember_statuses())
+
+    def guide_for(self, profile: Profile, surface: Surface) -> str:
+        """The guide of the pack that a profile consists of, if the caller is offered all of its tools."""
+        names = self.pack_names(profile)
+        pack = self.assembly.registry.packs[names[0]] if len(names) == 1 else None
+        return pack.guide if pack is not None and all(tool.name in surface.tools for tool in pack.tools) else ""
+
+    async def watch_list(self, handlers: McpHandlers) -> None:
+        """Called when a client asks for the list of resources: changes from now on will be announced."""
+        if handlers.list_version is None and "trace" in self.pack_names(handlers.profile):
+            with contextlib.suppress(ContextiveError):
+                handlers.list_version = await run_in_thread(lambda: self._trace().list_version())
+
+    ##= docs/spec/spexus.md#capabilities
+    ##% When files change the list of resources, a client that has asked for it MUST be notified.
+    async def announce_changed_list(self) -> None:
+        """Notify clients if the list of resources that they know has changed."""
+        watching = [handlers for handlers in self._mcp_handlers.values() if handlers.list_version is not None]
+        if not watching or time.monotonic() < self._next_list_check:
+            return
+        started = time.monotonic()
+        version = await run_in_thread(lambda: self._trace().list_version())
+        now = time.monotonic()
+        self._next_list_check = now + min((now - started) * _LIST_CHECK_PAUSE, _LONGEST_LIST_PAUSE)
+        from contextive.server.notifications import SurfaceChange
+
+        for handlers in watching:
+            if handlers.list_version != version:
+                handlers.list_version = version
+                await handlers.hub.announce(SurfaceChange(resources=True))
 
     ##= docs/spec/trace.md#freshness
     ##% A client that has subscribed to a requirement MUST be notified when its status changes.
@@ -366,7 +430,7 @@ class Host:
 
     def _cacheable_lists(self, profile: Profile) -> tuple[object, object, object]:
         """The lists of tools, resources and prompts that clients of a profile may have cached, for each scope."""
-        surfaces = [self.surface(profile, scope) for scope in Scope]
+        surfaces = [self.listed_surface(profile, Caller("any", scope)) for scope in Scope]
         return (
             [[(t.name, t.description, t.input_schema) for t in s.tools.values()] for s in surfaces],
             [[r.uri for r in s.resources] + list(s.tools) for s in surfaces],

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import logging
 import socket
+import sys
 from collections.abc import AsyncIterator, Iterator
 from functools import partial
 from typing import Any
@@ -221,6 +222,11 @@ async def serve_http(host: Host, stop: asyncio.Event, *, bind_host: str, port: i
     ending = asyncio.create_task(end())
     url = f"http://{_url_host(bind_host)}:{listener.getsockname()[1]}"
     logger.info("serving", extra={FIELDS: {"url": f"{url}/mcp", "profile": host.profile.name}})
+    if sys.stdout is not None and sys.stdout.isatty():
+        # For the person at the terminal; the log on standard error is for programs.
+        where = f"Serving {host.loaded.project.name} at {url}/mcp."
+        sys.stdout.write(f"{where} Add this address to an MCP client; Ctrl-C stops the server.\n")
+        sys.stdout.flush()
     try:
         await server.serve(sockets=[listener])
     finally:

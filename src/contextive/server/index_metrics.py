@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
 
     from contextive.store.protocol import Store
-    from contextive.store.values import ReportKind
+    from contextive.store.values import AsOf, ReportKind
 
 INGEST_PROFILES = ("auto", "manual", "scheduled")
 """Ingest profiles whose series exist from the start."""
@@ -108,6 +108,8 @@ class IndexMetrics:
         self._healthy = gauge(
             "contextive_check_ok", "Whether a part of the server works, as /healthz reports it", ["check"]
         )
+        self._pending_files = gauge("contextive_pending_files", "Files that still have to be indexed")
+        self._missing_embeddings = gauge("contextive_missing_embeddings", "Chunks without an embedding")
         self._profiles: set[str] = set()
         self._seen_runs: dict[str, float] = {}
         self._seen_reports: dict[ReportKind, float] = {}
@@ -183,6 +185,11 @@ class IndexMetrics:
         for name, ok in checks.items():
             self._healthy.labels(name).set(ok)
 
+    def set_progress(self, as_of: AsOf) -> None:
+        """Set how much work on the index remains."""
+        self._pending_files.set(as_of.pending_files)
+        self._missing_embeddings.set(as_of.pending_vectors)
+
     def refresh(self, store: Store) -> None:
         """Update the gauges from the store, which any process may have changed."""
         from contextive.store.backup import TOOL as BACKUP_TOOL
@@ -207,9 +214,9 @@ class IndexMetrics:
         if run is None:
             self._run_status.labels(profile).set(0)
             return
-        for kind, count in run.artifact_counts.items():
+        for kind, count in run.changed_counts.items():
             self._artifacts.labels(profile, kind).inc(count)
-        self._chunks.labels(profile).inc(run.chunk_count)
+        self._chunks.labels(profile).inc(run.changed_chunk_count)
         self._removed.labels(profile).inc(ended.removed)
         if not ended.did_something:
             self._skips.labels("unchanged").inc()

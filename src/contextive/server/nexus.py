@@ -12,7 +12,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from contextive.errors import ContextiveError, InternalError, Unavailable, UpstreamError
-from contextive.registry import InputNeeded, Surface, Tool
+from contextive.registry import InputNeeded, Surface, Tool, ToolResult
 from contextive.server.guard import replay_body
 from contextive.server.host import Host
 from contextive.server.json_body import RepeatedKey, count_keys, decode_json, has_repeated_key
@@ -99,6 +99,10 @@ class NexusApi:
             caller_of(request), door="nexus", profile=_PROFILE, request_id=request.scope[REQUEST_ID_KEY]
         )
         request.scope[LOGGED_KEY] = True  # the dispatcher logs every call, even a failed one
+        ##= docs/spec/notes.md#calls
+        ##% An answer at `/api/mcp` MUST be complete unless the call asks for the concise form.
+        if "detail" in tool.input_schema.get("properties", {}):
+            arguments = {"detail": "full", **arguments}
         try:
             result = await self._host.dispatcher.call(surface, name, arguments, context)
         except InputNeeded:
@@ -107,12 +111,24 @@ class NexusApi:
             return _error(500, "Internal server error")
         except ContextiveError as error:
             return _error(error.http_status, error.message)
-        ##= docs/spec/notes.md#calls
-        ##% The output of a tool MUST be returned in the field `result` of a JSON object.
-        return JSONResponse({"result": result.data if result.data is not None else result.text})
+        return JSONResponse(_answer(tool, result))
 
     def _surface(self, request: Request) -> Surface:
         return self._host.surface_for(_PROFILE, caller_of(request))
+
+
+##= docs/spec/notes.md#calls
+##% The output of a tool MUST be returned in the field `result` of a JSON object, that of `list_pages` and `search` as an
+##% array.
+def _answer(tool: Tool, result: ToolResult) -> dict[str, Any]:
+    """The output as `result`. An array that does not hold everything is followed by the cursor of the next part."""
+    data = result.data
+    if data is None:
+        return {"result": result.text}
+    if tool.list_field is None:
+        return {"result": data}
+    rest = {"next_cursor": data["next_cursor"]} if data.get("next_cursor") else {}
+    return {"result": data[tool.list_field], **rest}
 
 
 def _input_schema(tool: Tool) -> dict[str, Any]:

@@ -113,8 +113,9 @@ def _route_operation(route: GatewayRoute, tool: Tool, schemas: dict[str, Any]) -
         operation["responses"][str(route.invalid_status)] = _failure(str(route.invalid_status))
     if route.method == "POST":
         body = _hoist_definitions(tool.name, tool.input_schema, schemas)
-        if route.extra_body_properties:
-            body = {**body, "properties": {**body["properties"], **route.extra_body_properties}}
+        defaults = {name: {**body["properties"][name], "default": value} for name, value in route.defaults.items()}
+        if route.extra_body_properties or defaults:
+            body = {**body, "properties": {**body["properties"], **defaults, **route.extra_body_properties}}
         operation["requestBody"] = {"required": True, "content": {"application/json": {"schema": body}}}
     return operation
 

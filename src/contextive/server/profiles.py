@@ -21,6 +21,8 @@ class Profile:
     pinned_version: str | None = None
     """The only protocol version that `initialize` returns; None to negotiate."""
     with_plugins: bool = False
+    lists_everything: bool = True
+    """Whether all tools are listed, or the default ones of packs that have something to work on."""
 
     ##= docs/spec/knowledge.md#index-updates
     ##% A stdio server whose profile includes neither notes nor knowledge MUST NOT index.
@@ -44,8 +46,9 @@ PROFILES: Mapping[str, Profile] = {
             version=__version__,
             purpose="Contextive traces this project's requirements to the code and tests that cite them, searches its "
             "code, documents and notes, and shows how they are connected.",
-            packs=("introspect", "trace", "notes", "knowledge", "workflows"),
+            packs=("orient", "introspect", "trace", "notes", "knowledge", "workflows"),
             with_plugins=True,
+            lists_everything=False,
         ),
         Profile(
             name="duvet",

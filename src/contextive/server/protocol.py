@@ -5,6 +5,7 @@ Everything that must hold in both eras and on both transports is in `_MessageMid
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import uuid
 from collections.abc import Mapping
@@ -22,7 +23,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import BaseModel, ValidationError
 
-from contextive.errors import CapabilityMissing, ContextiveError, InvalidRequest, ToolNotFound
+from contextive.errors import CapabilityMissing, ContextiveError, InvalidRequest, ResourceNotFound, ToolNotFound
 from contextive.registry import Caller, Context, InputNeeded, Prompt, Resource, Surface
 from contextive.registry.paging import page_of
 from contextive.server.client import McpClient, remember_log_level
@@ -36,6 +37,7 @@ from contextive.server.sdk import connection_of, pin_requested_version
 from contextive.server.wire import (
     body_to_wire,
     failure_to_wire,
+    fields_to_top,
     input_needed_to_wire,
     message_to_wire,
     prompt_to_wire,
@@ -89,6 +91,8 @@ class McpHandlers:
         self.host = host
         self.profile = profile
         self.hub = NotificationHub()
+        self.list_version: int | None = None
+        """The version of the list of resources that clients know; None before one has asked for the list."""
         self.server = self._build()
 
     def surface(self, caller: Caller) -> Surface:
@@ -97,7 +101,8 @@ class McpHandlers:
     ##= docs/spec/spexus.md#instructions
     ##% The instructions MUST change when the server changes what it offers.
     def instructions(self, caller: Caller) -> str:
-        return write_instructions(self.profile, self.surface(caller))
+        surface = self.host.listed_surface(self.profile, caller)
+        return write_instructions(self.profile, surface, self.host.guide_for(self.profile, surface))
 
     ##= docs/spec/host.md#discovery
     ##% Every enabled pack MUST be registered with the MCP server.
@@ -160,29 +165,30 @@ class McpHandlers:
     async def list_tools(
         self, ctx: RequestContext, params: types.PaginatedRequestParams | None
     ) -> types.ListToolsResult:
-        tools = list(self._surface_of(ctx).tools.values())
+        tools = list((await self._listed(ctx)).tools.values())
         page = page_of("tools", tools, _cursor(params), self.host.limits.page_size)
         return types.ListToolsResult(tools=[tool_to_wire(tool) for tool in page.items], next_cursor=page.next_cursor)
 
     async def list_resources(
         self, ctx: RequestContext, params: types.PaginatedRequestParams | None
     ) -> types.ListResourcesResult:
-        call, surface, dispatcher = self._context(ctx), self._surface_of(ctx), self.host.dispatcher
+        call, dispatcher = self._context(ctx), self.host.dispatcher
         below = (ctx.params or {}).get("uri")
+        await self.host.watch_list(self)
         if below is None:
-            page = await dispatcher.list_resources(surface, _cursor(params), call)
+            page = await dispatcher.list_resources(await self._listed(ctx), _cursor(params), call)
         elif isinstance(below, str):
-            page = await dispatcher.list_below(surface, below, _cursor(params), call)
+            page = await dispatcher.list_below(self._surface_of(ctx), below, _cursor(params), call)
         else:
             raise InvalidRequest("params.uri must be a string.", hint="Give the URI or path of a resource, or none.")
-        return resources_to_wire(page)
+        return resources_to_wire(page, with_fields=below is not None)
 
     ##= docs/spec/host.md#resources-and-prompts
     ##% The server MUST list resource templates and suggest values for their parameters.
     async def list_templates(
         self, ctx: RequestContext, params: types.PaginatedRequestParams | None
     ) -> types.ListResourceTemplatesResult:
-        templates = [resource for resource in self._surface_of(ctx).resources if resource.is_template]
+        templates = [resource for resource in (await self._listed(ctx)).resources if resource.is_template]
         page = page_of("templates", templates, _cursor(params), self.host.limits.page_size)
         return types.ListResourceTemplatesResult(
             resource_templates=[template_to_wire(resource) for resource in page.items], next_cursor=page.next_cursor
@@ -191,7 +197,7 @@ class McpHandlers:
     async def list_prompts(
         self, ctx: RequestContext, params: types.PaginatedRequestParams | None
     ) -> types.ListPromptsResult:
-        prompts = list(self._surface_of(ctx).prompts.values())
+        prompts = list((await self._listed(ctx)).prompts.values())
         page = page_of("prompts", prompts, _cursor(params), self.host.limits.page_size)
         return types.ListPromptsResult(
             prompts=[prompt_to_wire(prompt) for prompt in page.items], next_cursor=page.next_cursor
@@ -271,7 +277,14 @@ class McpHandlers:
     ##= docs/spec/spexus.md#capabilities
     ##% The resources section MAY declare `subscribe`, in which case its value is true.
     async def subscribe(self, ctx: RequestContext, params: types.SubscribeRequestParams) -> types.EmptyResult:
-        _, uri, _ = self._surface_of(ctx).find_resource(params.uri)
+        surface = self._surface_of(ctx)
+        _, uri, _ = surface.find_resource(params.uri)
+        try:
+            await self.host.dispatcher.read(surface, uri, self._context(ctx))
+        except ResourceNotFound:
+            raise  # there would never be a notification
+        except ContextiveError as error:
+            logger.debug("%s is subscribed to and cannot be read now: %s", uri, error)
         await self.host.prepare_subscription([uri])
         self.hub.subscribe(connection_of(ctx), uri, params.uri)
         return types.EmptyResult()
@@ -304,6 +317,15 @@ class McpHandlers:
 
     def _surface_of(self, ctx: RequestContext) -> Surface:
         return self.surface(self.caller_of(ctx))
+
+    async def refresh_presence(self) -> None:
+        if not self.profile.lists_everything and not self.host.presence.is_complete:
+            await asyncio.to_thread(self.host.presence.refresh)
+
+    async def _listed(self, ctx: RequestContext) -> Surface:
+        """What lists show to this caller."""
+        await self.refresh_presence()
+        return self.host.listed_surface(self.profile, self.caller_of(ctx))
 
     def _context(self, ctx: RequestContext, client: McpClient | None = None) -> Context:
         scope = getattr(ctx.request, "scope", None)
@@ -351,7 +373,10 @@ class _MessageMiddleware:
             logger.exception("%s failed", ctx.method)
             raise MCPError(types.INTERNAL_ERROR, "Internal error", {"code": "internal_error"}) from None
         if ctx.method in ("initialize", "server/discover"):
+            await self._handlers.refresh_presence()
             return self._with_instructions(ctx, result)
+        if ctx.method == "resources/list" and isinstance(result, dict):
+            return fields_to_top(result)
         if ctx.method == "notifications/initialized":
             self._handlers.hub.join(connection_of(ctx))
         return result

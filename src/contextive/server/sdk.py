@@ -1,6 +1,6 @@
 """All uses of private interfaces of the MCP SDK, in one file so that they are easy to check after an upgrade.
 
-Checked against mcp 2.3; `pyproject.toml` pins the minor version.
+Checked against mcp 2.3. The tests run with the newest version that `pyproject.toml` allows.
 """
 
 from __future__ import annotations

@@ -142,6 +142,9 @@ async def _watch_resources(host: Host) -> None:
         await asyncio.sleep(_POLL_SECONDS)
         with contextlib.suppress(ContextiveError):
             await host.announce_changed_resources()
+            await host.announce_changed_list()
+        with contextlib.suppress(ContextiveError):
+            await host.announce_new_packs()
 
 
 ##= docs/spec/host.md#reload

@@ -21,12 +21,15 @@ if TYPE_CHECKING:
     from contextive.packs.notes.search_and_ask import AskRules
     from contextive.recipes.recipe import RecipePaths
     from contextive.search.index import Index
+    from contextive.search.requirement_search import RequirementSearch
     from contextive.server.host import Host
+    from contextive.store.protocol import Store
 
 logger = logging.getLogger(__name__)
 
 FACTS = "contextive.packs.introspect:ServerFacts"
 TRACE = "contextive.ingest.trace_service:TraceService"
+REQUIREMENT_SEARCH = "contextive.search.requirement_search:RequirementSearch"
 NOTES = "contextive.ingest.notes_service:NotesService"
 ASK_RULES = "contextive.packs.notes.search_and_ask:AskRules"
 ROUTER = "contextive.models.router:ModelRouter"
@@ -73,6 +76,22 @@ def _trace(host: Host) -> TraceService:
     )
 
 
+def _requirement_search(host: Host) -> RequirementSearch:
+    from contextive.search.requirement_meaning import RequirementMeaning
+    from contextive.search.requirement_search import RequirementSearch
+
+    return RequirementSearch(RequirementMeaning(lambda: _existing_store(host), lambda: host.index().embedder))
+
+
+def _existing_store(host: Host) -> Store | None:
+    """The store of the index, to read only; None if there is none that can be used."""
+    from contextive.store import open_store, store_condition
+
+    condition = store_condition(host.state_dir)
+    is_there = not host.is_remote and condition.is_searchable and condition.reason_code != "absent"
+    return open_store(host.state_dir, read_only=True) if is_there else None
+
+
 def _notes(host: Host) -> NotesService:
     from contextive.ingest.notes_service import NotesService
 
@@ -102,9 +121,10 @@ def _answerer(host: Host) -> AskService:
     from contextive.ingest.notes_service import NotesService
     from contextive.models.ask import AskService
     from contextive.models.router import ModelRouter
+    from contextive.packs.notes.note_index import NoteIndex
     from contextive.packs.notes.retrieval import IndexRetriever
 
-    retriever = IndexRetriever(host.index, host.services.get(NotesService))
+    retriever = IndexRetriever(NoteIndex(host.index, host.services.get(NotesService)))
     return AskService(host.services.get(ModelRouter), retriever)
 
 
@@ -133,6 +153,7 @@ def _index(host: Host) -> Index:
 SERVICE_FACTORIES: Mapping[str, Callable[[Host], object]] = {
     FACTS: _facts,
     TRACE: _trace,
+    REQUIREMENT_SEARCH: _requirement_search,
     NOTES: _notes,
     ASK_RULES: _ask_rules,
     ROUTER: _router,

@@ -37,6 +37,7 @@ from contextive.registry.paging import Page
 
 AS_OF_META_KEY = "contextive/as_of"
 MISSING_META_KEY = "contextive/missing"
+FIELDS_META_KEY = "contextive/fields"
 LEGACY_RESOURCE_NOT_FOUND = -32002
 
 
@@ -57,21 +58,30 @@ def tool_to_wire(tool: Tool) -> types.Tool:
             idempotent_hint=annotations.idempotent,
             open_world_hint=annotations.open_world,
         ),
-        _meta=dict(tool.meta) or None,
+        _meta={**dict(tool.meta), **_vendor_meta(tool)} or None,
     )
 
 
-def resources_to_wire(page: Page[ResourceEntry]) -> types.ListResourcesResult:
-    """A page of resources, with the errors of those that could not be listed."""
+##= docs/spec/host.md#listing
+##% Clients that load tools on demand MUST be told which tools to load always, and get a search hint for each tool.
+def _vendor_meta(tool: Tool) -> dict[str, Any]:
+    """The keys of vendors. They are in this one table."""
+    hint = tool.invocation_hints or ", ".join(tool.labels)
+    values = {"anthropic/alwaysLoad": tool.essential or None, "anthropic/searchHint": hint or None}
+    return {key: value for key, value in values.items() if value is not None}
+
+
+def resources_to_wire(page: Page[ResourceEntry], *, with_fields: bool = False) -> types.ListResourcesResult:
+    """A page of resources, with the errors of those that could not be listed. `with_fields` adds their own fields."""
     missing = [failure.as_dict() for failure in page.failures]
     return types.ListResourcesResult(
-        resources=[_resource_to_wire(entry) for entry in page.items],
+        resources=[_resource_to_wire(entry, with_fields) for entry in page.items],
         next_cursor=page.next_cursor,
         _meta={MISSING_META_KEY: missing} if missing else None,
     )
 
 
-def _resource_to_wire(entry: ResourceEntry) -> types.Resource:
+def _resource_to_wire(entry: ResourceEntry, with_fields: bool) -> types.Resource:
     return types.Resource(
         uri=entry.uri,
         name=entry.name,
@@ -79,7 +89,20 @@ def _resource_to_wire(entry: ResourceEntry) -> types.Resource:
         description=entry.description,
         mime_type=entry.mime_type,
         size=entry.size,
+        _meta={FIELDS_META_KEY: dict(entry.fields)} if with_fields and entry.fields else None,
     )
+
+
+##= docs/spec/trace.md#uris
+##% A list of resources below a path MUST have the fields of each resource in its entry.
+def fields_to_top(result: dict[str, Any]) -> dict[str, Any]:
+    """A list of resources with their own fields beside `uri` and `name`. The SDK leaves out fields that MCP lacks."""
+    for resource in result.get("resources", ()):
+        meta = resource.pop("_meta", {})
+        resource.update(meta.pop(FIELDS_META_KEY, {}))
+        if meta:
+            resource["_meta"] = meta
+    return result
 
 
 def template_to_wire(resource: Resource) -> types.ResourceTemplate:
