@@ -17,7 +17,7 @@ from tests.server.gateways import ExampleProject
 
 Command = Callable[..., tuple[int, str]]
 SECRET = "glpat-" + "x7" * 10
-QUERIES = {"calibrate_sensor": 1.0, "when does the siren sound": 1.0, f"what opens {SECRET}": 0.5}
+QUERIES = {"calibrate_sensor": 1.0, "when does the siren sound": 1.0, f"when does the siren sound {SECRET}": 0.5}
 
 
 @pytest.fixture(scope="module")

@@ -115,7 +115,7 @@ def test_the_doctor_reports_an_invalid_configuration_and_its_other_findings(in_p
     assert "ERROR  configuration" in done.stdout
     assert "ERROR  command" in done.stdout
     assert "→" in done.stdout
-    assert "The checks below use the built-in defaults instead." in done.stdout
+    assert "The checks below use the built-in defaults." in done.stdout
     for subject in ("state", "packs", "index", "requirements", "notes", "clients", "protocol"):
         assert f"ok     {subject} " in done.stdout
 

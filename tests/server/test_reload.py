@@ -190,13 +190,13 @@ def test_a_configuration_file_given_by_option_is_watched(server_factory: ServerF
 def test_an_added_or_removed_project_file_is_noticed(server_factory: ServerFactory) -> None:
     with StdioClient("serve", "--stdio", cwd=server_factory.folder) as pipe:
         pipe.initialize()
-        blocked = {"toolPacks": {"introspect": {"blockedTools": ["contextive_health"]}}}
+        blocked = {"toolPacks": {"knowledge": {"blockedTools": ["km-search"]}}}
         file = write_config(server_factory.folder / "contextive.config.json", blocked)
         pipe.notification("notifications/tools/list_changed")
-        assert "contextive_health" not in [tool["name"] for tool in pipe.result("tools/list")["tools"]]
+        assert "km-search" not in [tool["name"] for tool in pipe.result("tools/list")["tools"]]
         file.unlink()
         pipe.notification("notifications/tools/list_changed")
-        assert "contextive_health" in [tool["name"] for tool in pipe.result("tools/list")["tools"]]
+        assert "km-search" in [tool["name"] for tool in pipe.result("tools/list")["tools"]]
 
 
 def test_a_hanging_plugin_in_the_new_configuration_delays_no_call(

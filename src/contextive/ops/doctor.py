@@ -24,8 +24,8 @@ def diagnose(load: Callable[[], LoadedConfig], project: Path) -> Iterator[Diagno
     try:
         loaded = load()
     except ContextiveError as error:
-        detail = f"{error.message}\nThe checks below use the built-in defaults instead."
-        yield Diagnosis("configuration", False, detail, error.hint or "Run contextive-mcp check.")
+        remedy = f"{error.hint or 'Run contextive-mcp check.'} The checks below use the built-in defaults."
+        yield Diagnosis("configuration", False, error.message, remedy)
         loaded = LoadedConfig(Config(), None, "defaults", True, (), (), project)
     else:
         yield from _configuration(loaded)

@@ -81,4 +81,9 @@ def titles_of_tests(text: str) -> Iterator[CommentBlock]:
 
 def without_marks(lines: Sequence[CommentLine]) -> list[CommentLine]:
     """The lines without the marks of comments at their start."""
-    return [CommentLine(line.number, _MARKERS.sub("", line.text, count=1)) for line in lines]
+    return [CommentLine(line.number, line.text[_mark_length(line.text) :]) for line in lines]
+
+
+def _mark_length(text: str) -> int:
+    mark = _MARKERS.match(text)
+    return mark.end() if mark is not None else 0

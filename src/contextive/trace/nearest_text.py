@@ -12,7 +12,8 @@ from contextive.trace.text import normalise, trim
 
 _WORD = re.compile(r"\w+")
 _SENTENCE_END = re.compile(r"(?<=\.)\s+")
-_LABEL = re.compile(r"[`\[(*]{0,3}([A-Za-z]\w{0,31}(?:[-_.]\w{1,32}){0,8}[-_.][0-9]\w{0,16})(?![\w-])")
+_LABEL_WORD = re.compile(r"[`\[(*]{0,3}([A-Za-z][\w.-]{1,300}+)")
+_LABEL_NUMBER = re.compile(r"[0-9]\w{0,16}\Z")
 _BULLET = re.compile(r"\A(?:[*+\u2022-]|o)\s+")
 _NUMBERED = re.compile(r"(?:section|appendix|sec)?[-. _]?[A-Za-z]?[.]?[0-9]+(?:[.][0-9]+)*[.]?\Z", re.IGNORECASE)
 _MIN_SIMILARITY = 0.55
@@ -70,8 +71,12 @@ def nearest_section(entry: SpecificationEntry | None, wanted: str) -> str:
 
 def label_of(quote: str) -> str:
     """The identifier that the authors of a specification wrote before a requirement, such as `REQ-12`; empty if none."""
-    found = _LABEL.match(quote)
-    return found[1].rstrip(".") if found is not None else ""
+    found = _LABEL_WORD.match(quote)
+    if found is None:
+        return ""
+    word = found[1].rstrip(".")
+    number = word[max(word.rfind(mark) for mark in "-_.") + 1 :]
+    return word if len(number) < len(word) and _LABEL_NUMBER.match(number) else ""
 
 
 ##= docs/spec/trace.md#validate-citation

@@ -142,7 +142,11 @@ def test_the_lifecycle_report_lists_stale_documents_isolated_nodes_and_test_gaps
     assert {row["path"] for row in report["isolated"]["DesignDoc"]} >= {"docs/new.md"}
     assert {row["symbol_id"] for row in report["symbol_tests"]} >= {"src/tidewatch/gauge/reader.py::calibrate_sensor"}
     gaps = {row["symbol_id"]: row["callers"] for row in report["symbol_test_gaps"]}
-    assert gaps == {"web/format.ts::formatLevel": 1}
+    assert gaps == {
+        "web/format.ts::formatLevel": 1,
+        "cmd/logger/main.go::Logger.Append": 1,
+        "src/tidewatch/gauge/reader.py::median_of": 1,
+    }
     assert report["summary"]["symbol_test_gaps"] > 1
     assert report["summary"]["stale_docs"] == len(report["stale_docs"])
     assert report["thresholds"] == {"stale_days": 30}

@@ -21,7 +21,7 @@ def import_names(text: str, _path: str) -> tuple[str, ...]:
 
 
 _FROM = re.compile(r"""\bfrom\s*['"]([^'"\n]+)['"]""")
-_NAMED = re.compile(r"(?:\btype\s)?\s*([\w$]++|\*)(?:\s+as\s+([\w$]++))?")
+_NAMED = re.compile(r"(?:\btype\s++)?([\w$]++|\*)(?:\s++as\s++([\w$]++))?")
 _MAX_CLAUSE = 10_000
 
 

@@ -79,11 +79,12 @@ class SearchAnswer(ToolOutput):
     output=SearchAnswer,
 )
 def search(given: SearchInput, ctx: Context) -> Reply:
-    return Reply(
-        data=_run_search(
-            given, ctx, ctx.request_id, max(_LEAST_TOKENS, _TOKENS_PER_RESULT * max(1, min(given.limit, _MAX_RESULTS)))
-        )
-    )
+    tokens = max(_LEAST_TOKENS, _TOKENS_PER_RESULT * _bounded(given.limit))
+    return Reply(data=_run_search(given, ctx, ctx.request_id, tokens))
+
+
+def _bounded(limit: int) -> int:
+    return max(1, min(limit, _MAX_RESULTS))
 
 
 def _run_search(given: SearchInput, ctx: Context, request_id: str, tokens: int) -> dict[str, Any]:
@@ -139,7 +140,7 @@ def search_batch(given: BatchInput, ctx: Context) -> Reply:
     answers = []
     for number, query in enumerate(given.queries):
         request = SearchInput(query=query, limit=given.limit, include_graph=False, detail=given.detail)
-        tokens = max(_LEAST_BATCH_TOKENS, _BATCH_TOKENS_PER_RESULT * given.limit)
+        tokens = max(_LEAST_BATCH_TOKENS, _BATCH_TOKENS_PER_RESULT * _bounded(given.limit))
         answers.append(_run_search(request, ctx, f"{ctx.request_id}-{number}", tokens))
     return Reply(data={"status": "success", "answers": answers})
 

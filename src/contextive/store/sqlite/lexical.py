@@ -102,7 +102,7 @@ class LexicalSidecar:
         self._retry_tantivy()
         return self._repair_and_retry(lambda: self._search(query, k, where))
 
-    def chunk_counts(self, terms: Collection[str]) -> TermCounts:
+    def chunks_with(self, terms: Collection[str]) -> TermCounts:
         """In how many chunks each term is."""
 
         def count() -> TermCounts:

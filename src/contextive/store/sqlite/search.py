@@ -41,7 +41,7 @@ class SqliteSearch:
 
     @handles_errors
     def chunk_counts(self, terms: Collection[str]) -> TermCounts:
-        return self._lexical.chunk_counts(terms)
+        return self._lexical.chunks_with(terms)
 
     ##= docs/spec/knowledge.md#ranking
     ##% Embeddings of different models MUST NOT be compared with each other.
