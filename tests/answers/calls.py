@@ -31,20 +31,10 @@ BUDGETS: Final[Mapping[str, int]] = {
     "explain_requirement": 2_000,
     "get_page": 4_000,
     "get_section": 4_000,
+    "find_usages": 2_000,
+    "orient": 1_200,
 }
 """The most tokens of a default answer. Any other tool has ANSWER_TOKENS."""
-PENDING: Final = frozenset(
-    {
-        "list_uncited_requirements",
-        "list_invalid_citations",
-        "get_prioritized_requirements",
-        "search_requirements",
-        "explain_requirement",
-        "next_requirement",
-        "get_citation_context",
-    }
-)
-"""Tools that do not keep their budget yet. Remove a tool when it does."""
 ARRAYS: Final = frozenset(
     {"list_uncited_requirements", "list_invalid_citations", "get_prioritized_requirements", "search_requirements"}
 )
@@ -140,6 +130,12 @@ class Sampler:
         return [node_id for node_id, _ in Counter(edge.target for edge in edges).most_common(2)]
 
     @cached_property
+    def common_names(self) -> list[str]:
+        """The names that the most symbols share."""
+        names = Counter(symbol.name for _, symbol in self.host.index().store.files.symbols())
+        return [name for name, _ in names.most_common(2)]
+
+    @cached_property
     def pages(self) -> list[str]:
         """The longest page and the one with the most links."""
         catalog = self.host.services.get(NotesService).view().catalog
@@ -163,6 +159,13 @@ class Sampler:
         sizes = {name: len(entry.specification.sections) for name, entry in self._catalog.specifications.items()}
         return sorted(sizes, key=lambda name: -sizes[name])
 
+    @cached_property
+    def sections(self) -> list[tuple[str, str]]:
+        """The longest section of each specification, by specification and section id."""
+        entries = self._catalog.specifications.items()
+        longest = ((name, max(entry.specification.sections, key=lambda s: len(s.content()))) for name, entry in entries)
+        return [(name, section.id) for name, section in longest]
+
     @property
     def _catalog(self) -> Any:
         return self.host.services.get(TraceService).view().catalog
@@ -171,6 +174,7 @@ class Sampler:
 def reading_calls(sampler: Sampler) -> Iterator[Call]:
     """Default calls of every tool that changes nothing but the state directory."""
     yield from (Call("contextive_server_info"), Call("contextive_health"))
+    yield from _orient_calls(sampler)
     yield from _trace_calls(sampler)
     yield Call("list_pages")
     for slug in sampler.pages:
@@ -190,7 +194,9 @@ def reading_calls(sampler: Sampler) -> Iterator[Call]:
         yield Call("km-recipe-run", {"recipe": "subsystem-freshness", "vars": {"subsystem": name}})
     yield Call("km-graph-search", {"term": "a"})
     for symbol in sampler.tested:
-        yield Call("km-graph-tests-of", {"symbol_id": symbol})
+        yield from (Call("km-graph-tests-of", {"symbol_id": symbol}), Call("find_usages", {"id": symbol}))
+    for name in sampler.common_names:
+        yield Call("find_usages", {"name": name})
     yield Call("km-graph-query", {"start": {"label": "SourceFile"}, "steps": [{"types": ["DECLARES_SYMBOL"]}]})
     yield Call("km-graph-query", {"start": {"label": "SourceFile"}, "steps": [{}, {}], "returns": "paths"})
     for tool in ("km-coverage-summary", "km-lifecycle-report", "km-health-summary"):
@@ -231,6 +237,18 @@ def writing_calls(sampler: Sampler) -> Iterator[Call]:
     yield Call("km-recipe-run", {"recipe": "feedback-triage", "vars": {**query, "vote": 1}})
 
 
+def _orient_calls(sampler: Sampler) -> Iterator[Call]:
+    yield Call("orient")
+    for query in (*QUESTIONS[:3], *sampler.titles[:2]):
+        yield Call("orient", {"task": query})
+    for node_id in sampler.nodes:
+        label, _, key = node_id.partition(":")
+        if label in ("SourceFile", "DesignDoc", "TestCase"):
+            yield Call("orient", {"path": key})
+    for name in sampler.common_names:
+        yield Call("orient", {"symbol": name})
+
+
 def _trace_calls(sampler: Sampler) -> Iterator[Call]:
     for tool in ("list_uncited_requirements", "list_invalid_citations", "get_prioritized_requirements"):
         yield Call(tool)
@@ -242,6 +260,8 @@ def _trace_calls(sampler: Sampler) -> Iterator[Call]:
     for identifier in sampler.requirements:
         yield Call("get_requirement_status", {"req_identifier": identifier})
         yield Call("explain_requirement", {"req_identifier": identifier})
+    for spec, section in sampler.sections:
+        yield Call("get_section", {"spec": spec, "section": section})
     for citation in sampler.citations:
         yield Call("get_citation_context", {"citation_id": citation})
     yield Call("next_requirement")

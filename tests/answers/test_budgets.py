@@ -14,7 +14,6 @@ from tests.models.service import KEY, model_service
 from .__main__ import main, open_project
 from .calls import (
     ARRAYS,
-    PENDING,
     SEARCH_MEDIAN,
     Sampler,
     Size,
@@ -67,7 +66,7 @@ def test_every_tool_of_every_profile_is_measured(host: Host, sizes: Sequence[Siz
 ##= docs/spec/knowledge.md#km-search-answers
 ##% A concise answer with ten results MUST fit into 2,500 tokens.
 def test_every_default_answer_is_within_its_budget(sizes: Sequence[Size]) -> None:
-    over = [size for size in sizes if size.tokens > size.call.budget and size.call.tool not in PENDING]
+    over = [size for size in sizes if size.tokens > size.call.budget]
     assert over == [], f"\n{table(over)}"
 
 
