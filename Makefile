@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 # Many tests wait for servers, so twice as many workers as cores keep the cores busy.
 WORKERS ?= $(shell expr 2 \* $$(getconf _NPROCESSORS_ONLN))
 
-.PHONY: help setup demo test retest lint fix bench fuzz soak durability attacks blackbox differential conformance docs schema golden badge lock bundle clean
+.PHONY: help setup demo test retest lint fix bench fuzz soak durability attacks wheel blackbox differential conformance docs schema golden badge lock bundle clean
 
 help:  ## Show the targets
 	@sed -nE -e 's/^##@ (.*)/\n\1/p' -e 's/^([a-z]+):.*## /  \1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -74,6 +74,9 @@ bundle: $(STAMP)  ## Write dist/*.mcpb, which desktop clients install with a cli
 
 conformance: $(STAMP)  ## Run the official MCP conformance suite (needs npm)
 	$(BIN)/python -m tests.conformance
+
+wheel: $(STAMP)  ## Install the wheel with uvx, pipx and uv in empty home directories, and use it (downloads packages)
+	WHEEL_TESTS=1 $(BIN)/python -m pytest tests/installed
 
 blackbox: $(STAMP)  ## Run the black-box cases in the directory BLACKBOX_CASES
 	$(BIN)/python -m pytest tests/blackbox

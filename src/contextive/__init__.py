@@ -1,3 +1,3 @@
 """Contextive: requirements traceability, code and document search, and Markdown notes for coding agents, through MCP."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"

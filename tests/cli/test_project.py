@@ -145,3 +145,13 @@ def test_check_prints_the_problems_and_fails(in_process_cli: InProcessCli) -> No
     assert "workflows.a: the step step1 cannot run: Unknown tool: 'nope'." in printed
     assert "The configuration is valid." not in printed
     assert len(json.loads(in_process_cli.run("check", "--json", code=1).stdout)["problems"]) == 1
+
+
+def test_the_doctor_reports_another_duvet_on_the_path(in_process_cli: InProcessCli) -> None:
+    program = in_process_cli.folder / "programs" / "duvet"
+    program.parent.mkdir()
+    program.write_bytes(b"\x7fELF")
+    program.chmod(0o755)
+    search_path = os.pathsep.join([str(Path(sys.executable).parent), str(program.parent)])
+    printed = in_process_cli.run("doctor", env={"PATH": search_path}).stdout
+    assert "Another one comes later in the PATH" in printed

@@ -83,6 +83,7 @@ def test_the_demo_shows_open_requirements_and_fixes_an_invalid_citation(
     for part in (
         "files indexed",
         "MCP version",
+        "tests/test_codes.py:51-62",
         "A parcel that is not fetched within seven days SHOULD be returned to its sender.",
         "notes/jammed-locks.md:",
         "linked from",

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 EXAMPLE = "parcel-locker"
 _QUESTION = "why is a stuck lock tried three times"
+_TASK = "make a stuck lock try again"
 _NOTE = "jammed-locks"
 _CONFIG = "server:\n  logLevel: error\n"
 
@@ -92,14 +93,28 @@ async def _session(console: Console, project: Path) -> None:
         console.rule("2. An agent connects")
         tools = (await client.list_tools()).tools
         console.print(f"{info.name} {info.version}, MCP version {client.protocol_version}, {len(tools)} tools.")
+        await _show_orientation(console, client)
         await _show_uncited_requirements(console, client)
         await _show_a_search(console, client)
         await _show_a_note(console, client)
         await _fix_a_citation(console, client, project)
 
 
+async def _show_orientation(console: Console, client: Client) -> None:
+    console.rule("3. What should be read before a change?")
+    found = await _call(console, client, "orient", task=_TASK)
+    table = Table("kind", "location", "title", box=None, pad_edge=False)
+    for kind in ("requirements", "code", "tests", "documents", "notes"):
+        for place in found.get(kind, ())[:2]:
+            location = f"{place['path']}:{place['lines']}" if "lines" in place else place["path"]
+            table.add_row(kind, escape(location), escape(place["title"]))
+    if not table.rows:
+        raise Unavailable("The demo did not find what its task is about.")
+    console.print(table)
+
+
 async def _show_uncited_requirements(console: Console, client: Client) -> None:
-    console.rule("3. Which requirements are not implemented yet?")
+    console.rule("4. Which requirements are not implemented yet?")
     found = await _call(console, client, "list_uncited_requirements")
     table = Table("level", "status", "requirement", box=None, pad_edge=False)
     for requirement in found["result"]:
@@ -110,7 +125,7 @@ async def _show_uncited_requirements(console: Console, client: Client) -> None:
 
 
 async def _show_a_search(console: Console, client: Client) -> None:
-    console.rule("4. Search code, documents and notes with a question")
+    console.rule("5. Search code, documents and notes with a question")
     found = await _call(console, client, "km-search", query=_QUESTION, limit=4)
     table = Table("location", "title", box=None, pad_edge=False)
     for result in found["results"]:
@@ -121,7 +136,7 @@ async def _show_a_search(console: Console, client: Client) -> None:
 
 
 async def _show_a_note(console: Console, client: Client) -> None:
-    console.rule("5. What is the first result linked with?")
+    console.rule("6. What is the first result linked with?")
     found = await _call(console, client, "get_connections", slug=_NOTE)
     console.print(f"links to     {escape(', '.join(found['outlinks']))}")
     console.print(f"linked from  {escape(', '.join(found['backlinks']))}")
@@ -131,7 +146,7 @@ async def _show_a_note(console: Console, client: Client) -> None:
 
 
 async def _fix_a_citation(console: Console, client: Client, project: Path) -> None:
-    console.rule("6. Which comments quote a sentence that has changed?")
+    console.rule("7. Which comments quote a sentence that has changed?")
     (broken,) = (await _call(console, client, "list_invalid_citations"))["result"]
     console.print(f"{escape(broken['file_path'])}:{broken['line_number']}: {escape(broken['error'])}")
     quoted = " ".join(line[3:].strip() for line in broken["comment_text"].splitlines()[1:])
@@ -139,7 +154,7 @@ async def _fix_a_citation(console: Console, client: Client, project: Path) -> No
     console.print(f"  specification  {escape(broken['nearest'])}")
     (requirement,) = (await _call(console, client, "search_requirements", query=f'"{broken["nearest"]}"'))["result"]
     console.print(f"The requirement is [bold]{escape(requirement['status'])}[/].")
-    console.rule("7. The agent applies the suggested comment")
+    console.rule("8. The agent applies the suggested comment")
     _replace_comment(project / broken["file_path"], broken)
     for line in broken["suggestion"].splitlines():
         console.print(f"  {line}", style="green", markup=False)

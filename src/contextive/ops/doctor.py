@@ -13,6 +13,7 @@ from pathlib import Path
 from contextive.config import Config, LoadedConfig
 from contextive.errors import ContextiveError
 from contextive.ops.doctor_project import Diagnosis, diagnose_clients, diagnose_project
+from contextive.ops.duvet_on_path import other_duvet_message
 
 
 ##= docs/spec/commands.md#doctor
@@ -21,6 +22,8 @@ def diagnose(load: Callable[[], LoadedConfig], project: Path) -> Iterator[Diagno
     """All checks, in the order in which a starting server would run into the problems."""
     yield _python()
     yield _command()
+    if message := other_duvet_message(os.environ.get("PATH", ""), Path.home()):
+        yield Diagnosis("duvet", True, message)
     try:
         loaded = load()
     except ContextiveError as error:
