@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 # Many tests wait for servers, so twice as many workers as cores keep the cores busy.
 WORKERS ?= $(shell expr 2 \* $$(getconf _NPROCESSORS_ONLN))
 
-.PHONY: help setup demo test retest lint fix bench fuzz soak durability attacks wheel blackbox differential conformance docs schema golden badge lock bundle clean
+.PHONY: help setup demo test retest lint fix bench fuzz soak durability attacks wheel clients blackbox differential conformance docs schema golden badge lock bundle clean
 
 help:  ## Show the targets
 	@sed -nE -e 's/^##@ (.*)/\n\1/p' -e 's/^([a-z]+):.*## /  \1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -77,6 +77,9 @@ conformance: $(STAMP)  ## Run the official MCP conformance suite (needs npm)
 
 wheel: $(STAMP)  ## Install the wheel with uvx, pipx and uv in empty home directories, and use it (downloads packages)
 	WHEEL_TESTS=1 $(BIN)/python -m pytest tests/installed
+
+clients: $(STAMP)  ## Let Claude Code, Codex, Gemini CLI and opencode read what install writes (downloads 1 GB with npm)
+	CLIENT_TESTS=1 $(BIN)/python -m pytest tests/clients
 
 blackbox: $(STAMP)  ## Run the black-box cases in the directory BLACKBOX_CASES
 	$(BIN)/python -m pytest tests/blackbox

@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 NODE_DIR = ROOT / ".node"
 MODULES = NODE_DIR / "node_modules"
 PACKAGE = Path(__file__).with_name("package.json")
-_STAMP = NODE_DIR / ".installed"
+_STAMP = ".installed"
 
 OLDEST_NODE = (22, 19)
 """The oldest version that all packages support."""
@@ -56,22 +56,19 @@ class Toolchain:
 
 def ready_toolchain() -> Toolchain:
     """Return the toolchain; install it first if necessary. Raises `NodeUnavailable`."""
-    if not is_installed():
-        _install()
+    install_packages(PACKAGE, NODE_DIR)
     return Toolchain(_find_node())
 
 
-def is_installed() -> bool:
-    """Whether the packages of the current `package.json` are completely installed."""
-    return _STAMP.exists() and _STAMP.read_bytes() == PACKAGE.read_bytes()
-
-
-def _install() -> None:
+def install_packages(package: Path, folder: Path) -> None:
+    """Install what a `package.json` lists, unless it is installed already. Raises `NodeUnavailable`."""
+    if is_installed(package, folder):
+        return
     npm = shutil.which("npm")
     if npm is None:
         raise NodeUnavailable("npm is not installed")
-    NODE_DIR.mkdir(exist_ok=True)
-    shutil.copyfile(PACKAGE, NODE_DIR / "package.json")
+    folder.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(package, folder / "package.json")
     quiet = [
         "--no-audit",
         "--no-fund",
@@ -84,7 +81,7 @@ def _install() -> None:
     try:
         done = subprocess.run(
             [npm, "install", "--ignore-scripts", "--no-package-lock", *quiet],
-            cwd=NODE_DIR,
+            cwd=folder,
             capture_output=True,
             text=True,
             timeout=_INSTALL_SECONDS,
@@ -94,7 +91,13 @@ def _install() -> None:
     if done.returncode:
         errors = done.stderr.strip().splitlines()
         raise NodeUnavailable(f"npm install failed: {errors[0] if errors else f'exit {done.returncode}'}")
-    shutil.copyfile(PACKAGE, _STAMP)
+    shutil.copyfile(package, folder / _STAMP)
+
+
+def is_installed(package: Path = PACKAGE, folder: Path = NODE_DIR) -> bool:
+    """Whether the packages of the current `package.json` are completely installed."""
+    stamp = folder / _STAMP
+    return stamp.exists() and stamp.read_bytes() == package.read_bytes()
 
 
 def _find_node() -> str:
