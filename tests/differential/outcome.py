@@ -106,12 +106,21 @@ def _json_lines(theirs: object, ours: object, where: str) -> Iterator[str]:
 def ignore_known_differences(theirs: Outcome, ours: Outcome, *, is_0_4_2: bool) -> list[str]:
     """Remove what is known to differ from both outcomes, and name it. Anything else that differs stays."""
     known = []
+    moved: set[str] = set()
     for path in theirs.requirements.keys() & ours.requirements.keys():
         their_text, our_text = theirs.requirements[path], ours.requirements[path]
         # duvet writes a heading of several lines into a comment as it is; in ours its line ends are escaped.
         if their_text != our_text and their_text == _ESCAPED_LINE_END.sub("\n", our_text):
             theirs.requirements[path] = our_text
+            moved.add(path)
             known.append("headings of several lines")
+    if (
+        moved
+        and theirs.json_v1
+        and ours.json_v1
+        and _without_lines(theirs.json_v1, moved) == _without_lines(ours.json_v1, moved)
+    ):
+        theirs.json_v1 = ours.json_v1  # the unescaped line ends move what follows in these files
     if is_0_4_2:
         # Release 0.4.2 ignores a citation without a section; 0.4.3 reports it, as ours does.
         missing = Counter({f: n for f, n in ours.failures.items() if f.message.endswith("ismissingasection")})
@@ -119,6 +128,15 @@ def ignore_known_differences(theirs: Outcome, ours: Outcome, *, is_0_4_2: bool) 
             theirs.crash = "ignores a citation without a section"
             known.append("citations without a section")
     return known
+
+
+def _without_lines(report: str, sources: set[str]) -> str:
+    """A report without the lines of the annotations in some files."""
+    value = json.loads(report)
+    for annotation in value["annotations"]:
+        if annotation["source"] in sources:
+            annotation.pop("line", None)
+    return json.dumps(value)
 
 
 def difference(theirs: Outcome, ours: Outcome) -> Difference | None:
