@@ -30,6 +30,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "eval": ("contextive.cli.index", "Measure search quality with votes or a file of judgements"),
     "feedback": ("contextive.cli.feedback", "Export the votes on search results, without names or notes"),
     "report": ("contextive.cli.duvet", "Report which requirements are implemented and tested"),
+    "specs": ("contextive.cli.specs", "Show what is planned, ticked, in the code and tested"),
     "schema": ("contextive.cli.inspect", "Print the JSON Schema of the configuration"),
     "init": ("contextive.cli.project", "Write a first configuration, and show how to connect clients"),
     "trust": ("contextive.cli.project", "Trust this project's configuration file as it is now"),

@@ -86,6 +86,10 @@ class Trace(Section):
     specifications: Texts = Field((), description="Paths, globs or URLs of the specifications.")
     sources: Texts = Field((), description="Globs of the source files that cite requirements.")
     fetch: bool = Field(False, description="Download specifications that have a URL and are not stored yet.")
+    formats: Annotated[tuple[Literal["kiro", "speckit", "openspec"], ...], Strict(False)] | None = Field(
+        None,
+        description="Spec-driven formats to trace; unset means all, except in the profile duvet; an empty list means none.",
+    )
 
 
 _CRON_DESCRIPTION = "Cron expression, in UTC; overrides the interval."

@@ -5,10 +5,13 @@ from __future__ import annotations
 import logging
 import threading
 from collections import deque
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from contextive.errors import ConfigError, ContextiveError
+from contextive.ingest.spec_reading import SpecReader
 from contextive.ingest.trace_defaults import default_trace_settings
 from contextive.ingest.traced_project import TracedProject, TraceState
 from contextive.trace.catalog import SpecificationEntry, TraceCatalog
@@ -16,6 +19,7 @@ from contextive.trace.citation import Citation, CommentStyle
 from contextive.trace.citation_reading import COMMENT_STYLES
 from contextive.trace.citation_writing import citation_comment
 from contextive.trace.duvet_config import TraceSettings, parse_duvet_config
+from contextive.trace.formats.values import SpecFormat
 from contextive.trace.requirement_file import entry_lines
 from contextive.trace.target import Target, cached_path, normalise_url
 from contextive.workspace.directory_handles import require_project
@@ -72,10 +76,16 @@ class TraceService:
         specifications: tuple[str, ...] = (),
         sources: tuple[str, ...] = (),
         fetch: bool = False,
+        formats: Sequence[SpecFormat] = (),
+        hidden_in: Collection[str] = (),
     ) -> None:
+        """`formats` are the spec-driven formats to read. The profiles in `hidden_in` do not show them."""
         self.files = ProjectFiles.bounded(root)
+        self._formats = tuple(formats)
+        self._hidden_in = frozenset(hidden_in)
         self._wanted = (specifications, sources)
         self._fetch = fetch
+        self._reader = SpecReader(self.files, self._formats)
         self._shared_refresh = SharedRefresh()
         self._folders = DirectoryListings()
         self._presence_lock = threading.Lock()
@@ -86,6 +96,17 @@ class TraceService:
         self._unfetched: deque[TraceSettings] = deque(maxlen=1)
         self._statuses: dict[str, str] | None = None
         self._list_version: tuple[int, int] | None = None
+
+    ##= docs/spec/trace.md#spec-driven-formats
+    ##% The profile `duvet` MUST show these specifications only if `trace.formats` is set, and the `duvet` commands never.
+    def for_profile(self, profile: str) -> TraceService:
+        """The requirements that a profile shows: all, or only those that duvet would find."""
+        return self._without_formats if profile in self._hidden_in and self._formats else self
+
+    @cached_property
+    def _without_formats(self) -> TraceService:
+        specifications, sources = self._wanted
+        return TraceService(self.files.root, specifications=specifications, sources=sources, fetch=self._fetch)
 
     def view(self) -> TraceView:
         """The current project. Cheap if nothing changed: one file system call per file."""
@@ -145,6 +166,8 @@ class TraceService:
             self._presence_folders = self._presence_folders.refreshed()
             content = self.files.read(CONFIG_PATH)
             if content.fingerprint is not None:
+                return True
+            if self._reader.find(self._presence_folders):
                 return True
             settings = default_trace_settings(
                 str(self.files.root), *self._wanted, self.files.allows, self._presence_folders
@@ -214,7 +237,7 @@ class TraceService:
         if self._fetch:
             self._unfetched.append(settings)
         if self._project is None:
-            self._project = TracedProject(self.files, settings, unify_aliases=True)
+            self._project = TracedProject(self.files, settings, unify_aliases=True, formats=self._formats)
         else:
             self._project.change_settings(settings)
         return self._project

@@ -13,12 +13,18 @@ from itertools import chain
 from operator import itemgetter
 
 from contextive.ingest.parse_cache import ParseCache
+from contextive.ingest.spec_reading import NOTHING_READ, ReadSpecifications, SpecReader, declare
 from contextive.ingest.trace_sources import FoundSources, SourceFile, find_sources
 from contextive.ingest.traced_specifications import GeneratedFile, TargetResolver, TracedSpecifications
 from contextive.trace.analysis import Analysis, ResolvedSpec, match_files, path_parts
 from contextive.trace.citation import CommentStyle, Location, ParsedFile, Problem, parse_citations
+from contextive.trace.declared_requirements import DeclaredDocuments, NamedHandle
 from contextive.trace.duvet_config import SpecificationSource, TraceSettings
+from contextive.trace.formats.values import SpecFormat
+from contextive.trace.reference_owners import ResolvedReference
 from contextive.trace.requirement_file import parse_requirement_file
+from contextive.trace.spec_evidence import resolve_references
+from contextive.trace.spec_trace import SpecTrace
 from contextive.trace.specification import Specification
 from contextive.trace.target import Target, TargetQuery, UnavailableSpec
 from contextive.workspace.directory_listings import DirectoryListings
@@ -42,6 +48,14 @@ class TraceState:
     """The comment styles in which source files are read, most frequent first."""
     extracted: frozenset[Target] = frozenset()
     """The specifications whose requirements are known. Others are only cited."""
+    read: ReadSpecifications = NOTHING_READ
+    """The specifications in spec-driven formats."""
+    resolved: tuple[ResolvedReference, ...] = field(default=(), repr=False)
+
+    @cached_property
+    def formats(self) -> SpecTrace:
+        """The specifications in spec-driven formats with everything that refers to them."""
+        return SpecTrace.of(self.read.specifications, self.resolved, self.analysis)
 
     @cached_property
     def problems(self) -> tuple[Problem, ...]:
@@ -59,8 +73,9 @@ class _Inputs:
     configured: tuple[tuple[SpecificationSource, Target], ...]
     specifications: tuple[tuple[Target, Specification | UnavailableSpec], ...]
     """Those named in the settings, then those named in citations."""
-    targets: tuple[Target | UnavailableSpec, ...]
+    targets: tuple[Target | NamedHandle | UnavailableSpec, ...]
     """The results of `queries`."""
+    read: ReadSpecifications
     queries: tuple[TargetQuery, ...] = field(compare=False, repr=False)
     sources: tuple[SourceFile, ...] = field(compare=False, repr=False)
     """The parsed files, one for each of `parsed`. Not compared: equal parsed files have the same sources."""
@@ -76,22 +91,40 @@ class _Inputs:
             target: ResolvedSpec(target, found) if isinstance(found, Specification) else found
             for target, found in specifications.items()
         }
-        return {
-            query: target if isinstance(target, UnavailableSpec) else specs[target]
-            for query, target in zip(self.queries, self.targets, strict=True)
-        }
+        found: dict[TargetQuery, ResolvedSpec | UnavailableSpec] = {}
+        for query, target in zip(self.queries, self.targets, strict=True):
+            match target:
+                case UnavailableSpec():
+                    found[query] = target
+                case NamedHandle(document=document):
+                    found[query] = ResolvedSpec(document.target, document.specification, target)
+                case Target():
+                    found[query] = specs[target]
+        return found
 
 
 class TracedProject:
     """Reads the state of a project at each call. Parsed values are cached until their file changes."""
 
-    def __init__(self, files: ProjectFiles, settings: TraceSettings, *, unify_aliases: bool = False) -> None:
-        """With `unify_aliases`, two spellings of the same document count as one. duvet's reports keep them apart."""
+    def __init__(
+        self,
+        files: ProjectFiles,
+        settings: TraceSettings,
+        *,
+        unify_aliases: bool = False,
+        formats: Sequence[SpecFormat] = (),
+    ) -> None:
+        """With `unify_aliases`, two spellings of the same document count as one. duvet's reports keep them apart.
+
+        `formats` are the spec-driven formats to read, besides the specifications that the settings name.
+        """
         self.files = files
         self.settings = settings
         self._unify_aliases = unify_aliases
         self._cache = ParseCache()
         self._folders = DirectoryListings()
+        self._reader = SpecReader(files, formats)
+        self._declared = DeclaredDocuments()
         self._last: tuple[_Inputs, TraceState] | None = None
 
     def change_settings(self, settings: TraceSettings) -> None:
@@ -107,21 +140,34 @@ class TracedProject:
         `folders` are current directory listings, if the caller already has them.
         """
         self._folders = folders or self._folders.refreshed()
+        read = self._read_formats()
         generated = self.extract()
         found = self._find_sources(generated)
         parsed = tuple(self._parse(file) for file in found.files)
-        inputs = self._resolve(found, parsed, tuple(generated))
+        inputs = self._resolve(found, parsed, tuple(generated), read)
         if self._last is not None and self._last[0] == inputs:
             return self._last[1]
-        analysis = match_files(inputs.files, inputs.resolved(), self._last[1].analysis if self._last else None)
-        state = self._state(inputs, analysis)
+        resolved = resolve_references(read.all_references, self._reader.resolver(read.specifications))
+        cited = frozenset((c.source, c.line) for file in inputs.files for c in file.citations)
+        declarations = declare(self._declared, resolved, cited)
+        previous = self._last[1].analysis if self._last else None
+        analysis = match_files(inputs.files, inputs.resolved(), previous, declarations)
+        state = self._state(inputs, analysis, resolved)
         self._last = inputs, state
         self._drop_unused(inputs)
         return state
 
+    def _read_formats(self) -> ReadSpecifications:
+        """The specifications in spec-driven formats, and what may refer to them."""
+        specifications = self._reader.specifications(self._folders)
+        self._declared = self._reader.documents(specifications)
+        return ReadSpecifications(specifications, self._reader.references(specifications, self._folders))
+
     @property
     def _specifications(self) -> TracedSpecifications:
-        return TracedSpecifications(self.files, self.settings, self._cache, unify_aliases=self._unify_aliases)
+        return TracedSpecifications(
+            self.files, self.settings, self._cache, unify_aliases=self._unify_aliases, declared=self._declared
+        )
 
     def specification(self, target: Target) -> Specification | UnavailableSpec:
         return self._specifications.read(target)
@@ -164,11 +210,16 @@ class TracedProject:
         return self._cache.get(file, content, parse, is_same=ParsedFile.is_same_content)
 
     def _resolve(
-        self, found: FoundSources, parsed: tuple[ParsedFile, ...], generated: tuple[GeneratedFile, ...]
+        self,
+        found: FoundSources,
+        parsed: tuple[ParsedFile, ...],
+        generated: tuple[GeneratedFile, ...],
+        read: ReadSpecifications,
     ) -> _Inputs:
         """Find the specifications named in the settings, then those named in citations, file by file."""
         specifications = self._specifications
         resolver = TargetResolver(self.files, self._folders, specifications, unify_aliases=self._unify_aliases)
+        declared = [resolver.canonical_target(target) for target in self._declared.by_target]
         configured = tuple(
             (source, resolver.canonical_target(target)) for source, target in specifications.configured()
         )
@@ -177,7 +228,7 @@ class TracedProject:
         queries = dict.fromkeys(chain.from_iterable(file.queries for file in files))
         targets = tuple(resolver.resolve(query) for query in queries)
         named = dict.fromkeys(
-            [*(target for _, target in configured), *(target for target in targets if isinstance(target, Target))]
+            [*declared, *(target for _, target in configured), *(t for t in targets if isinstance(t, Target))]
         )
         return _Inputs(
             settings=self.settings,
@@ -187,11 +238,12 @@ class TracedProject:
             configured=configured,
             specifications=tuple((target, specifications.read(target)) for target in named),
             targets=targets,
+            read=read,
             queries=tuple(queries),
             sources=found.files,
         )
 
-    def _state(self, inputs: _Inputs, analysis: Analysis) -> TraceState:
+    def _state(self, inputs: _Inputs, analysis: Analysis, resolved: tuple[ResolvedReference, ...]) -> TraceState:
         failed = {target: found.reason for target, found in inputs.specifications if isinstance(found, UnavailableSpec)}
         return TraceState(
             settings=self.settings,
@@ -206,6 +258,8 @@ class TracedProject:
                 style for style, _ in Counter(f.reading.style for f in inputs.sources if f.reading).most_common()
             ),
             extracted=frozenset(_extracted(inputs, analysis)),
+            read=inputs.read,
+            resolved=resolved,
         )
 
     def _file_problems(self, inputs: _Inputs, failed: Mapping[Target, str]) -> Iterator[Problem]:
@@ -236,12 +290,14 @@ class TracedProject:
         extracted = {Target(target.path, source.format) for source, target in specifications.configured()}
         used = extracted | {target for target, _ in inputs.specifications}
         self._cache.keep_only({*inputs.sources, *used})
-        self.files.keep_only({*(file.path for file in inputs.sources), *map(specifications.path_of, used)})
+        sources = (file.path for file in inputs.sources)
+        self.files.keep_only({*sources, *map(specifications.path_of, used), *self._reader.used_paths()})
 
 
 def _extracted(inputs: _Inputs, analysis: Analysis) -> Iterator[Target]:
     """The configured specifications, and those whose requirements are in requirement files or comments."""
     yield from (target for _, target in inputs.configured)
+    yield from analysis.declarations.documents.by_target
     yield from (target for target, report in analysis.reports.items() if report.requirements)
 
 

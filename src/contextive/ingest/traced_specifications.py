@@ -11,6 +11,7 @@ from contextive.errors import ConfigError
 from contextive.ingest.parse_cache import ParseCache
 from contextive.trace.catalog import rfc_number
 from contextive.trace.citation import ParsedFile
+from contextive.trace.declared_requirements import DeclaredDocuments, NamedHandle, is_handle
 from contextive.trace.duvet_config import SpecificationSource, TraceSettings
 from contextive.trace.extraction import (
     ExtractedRequirement,
@@ -53,16 +54,34 @@ class GeneratedFile:
 class TracedSpecifications:
     """The specifications of a project with given settings."""
 
-    def __init__(self, files: ProjectFiles, settings: TraceSettings, cache: ParseCache, *, unify_aliases: bool) -> None:
+    def __init__(
+        self,
+        files: ProjectFiles,
+        settings: TraceSettings,
+        cache: ParseCache,
+        *,
+        unify_aliases: bool,
+        declared: DeclaredDocuments | None = None,
+    ) -> None:
+        """`declared` are the documents in spec-driven formats. Their requirements are not extracted from sentences."""
         self._files = files
         self._settings = settings
         self._cache = cache
         self._unify_aliases = unify_aliases
+        self.declared = declared or DeclaredDocuments()
 
     def configured(self) -> Iterator[tuple[SpecificationSource, Target]]:
         """The specifications named in the settings, each with its target."""
         for source in self._settings.specifications:
-            yield source, _configured_target(source)
+            if not self._is_declared(source.source):
+                yield source, _configured_target(source)
+
+    def _is_declared(self, path: str) -> bool:
+        """Whether a file is part of a specification in a spec-driven format: it was named by a pattern, or it has
+        requirements of its own."""
+        if self._settings.config_path is None and path.rpartition("/")[0]:
+            return any(folder in self.declared.folders for folder in ancestors(path.rpartition("/")[0]) if folder)
+        return path in self.declared.by_path
 
     ##= docs/spec/trace.md#formats
     ##% A format set in the configuration (for extraction) or in a citation (for matching it) MUST override the
@@ -70,6 +89,8 @@ class TracedSpecifications:
     def read(self, target: Target) -> Specification | UnavailableSpec:
         """The specification of a target; cached until its text changes."""
         path = self.path_of(target)
+        if (document := self.declared.by_path.get(path)) is not None:
+            return document.specification
         content = self._files.read(path)
 
         def parse() -> Specification | UnavailableSpec:
@@ -155,8 +176,12 @@ class TargetResolver:
         self._canonical: dict[Target, Target] = {}
         self._spellings: dict[tuple[str, Format], Target] = {}
 
-    def resolve(self, query: TargetQuery) -> Target | UnavailableSpec:
+    def resolve(self, query: TargetQuery) -> Target | NamedHandle | UnavailableSpec:
         path = query.path
+        if is_handle(path) and self._specifications.declared.documents:
+            return self._specifications.declared.find(path) or UnavailableSpec(
+                f"There is no requirement {quoted(path)}"
+            )
         if path.startswith("/"):
             root = f"{self._files.root}/"
             inside = re.sub(_LEADING_DOTS, "", path.removeprefix(root)) if path.startswith(root) else None

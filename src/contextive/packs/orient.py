@@ -84,7 +84,12 @@ def _orientation(ctx: Context) -> Orientation:
         raise UnsupportedOperation(
             "orient needs a local index, and this server uses a gateway.", hint="Use km-search."
         ) from None
-    return Orientation(index, ctx.service(TraceService), ctx.service(NotesService), ctx.service(RequirementSearch))
+    return Orientation(
+        index,
+        ctx.service(TraceService).for_profile(ctx.profile),
+        ctx.service(NotesService),
+        ctx.service(RequirementSearch),
+    )
 
 
 def _overview_to_dict(overview: Overview) -> dict[str, Any]:

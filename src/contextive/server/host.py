@@ -450,7 +450,7 @@ class Host:
     def _trace(self) -> TraceService:
         from contextive.ingest.trace_service import TraceService
 
-        return self.services.get(TraceService)
+        return self.services.get(TraceService).for_profile(self.profile.name)
 
     def _all_tool_names(self) -> list[str]:
         return [tool.name for pack in self.assembly.registry.packs.values() for tool in pack.tools]

@@ -23,6 +23,8 @@ class Profile:
     with_plugins: bool = False
     lists_everything: bool = True
     """Whether all tools are listed, or the default ones of packs that have something to work on."""
+    shows_formats: bool = True
+    """Whether specifications in spec-driven formats are shown although the configuration does not name the formats."""
 
     ##= docs/spec/knowledge.md#index-updates
     ##% A stdio server whose profile includes neither notes nor knowledge MUST NOT index.
@@ -57,6 +59,7 @@ PROFILES: Mapping[str, Profile] = {
             version=__version__,
             purpose="Duvet links specifications and requirements to the code that implements and tests them.",
             packs=("trace",),
+            shows_formats=False,
         ),
         Profile(
             name="spexus",

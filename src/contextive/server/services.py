@@ -66,6 +66,8 @@ def _facts(host: Host) -> ServerFacts:
 
 def _trace(host: Host) -> TraceService:
     from contextive.ingest.trace_service import TraceService
+    from contextive.server.profiles import PROFILES
+    from contextive.trace.formats.values import SpecFormat
 
     trace = host.config.trace
     return TraceService(
@@ -73,6 +75,8 @@ def _trace(host: Host) -> TraceService:
         specifications=tuple(trace.specifications),
         sources=tuple(trace.sources),
         fetch=trace.fetch,
+        formats=tuple(map(SpecFormat, trace.formats)) if trace.formats is not None else tuple(SpecFormat),
+        hidden_in=[p.name for p in PROFILES.values() if not p.shows_formats] if trace.formats is None else (),
     )
 
 

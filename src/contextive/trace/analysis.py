@@ -9,6 +9,7 @@ from itertools import chain, pairwise
 from typing import TypeAlias
 
 from contextive.trace.citation import Citation, ParsedFile, Problem
+from contextive.trace.declared_requirements import Declarations, NamedHandle, declared_requirements
 from contextive.trace.level import TYPE_ORDER
 from contextive.trace.matching import CitedText, Haystack, Match, MatchKind, match_quote
 from contextive.trace.requirement import Requirement, find_requirements
@@ -23,6 +24,8 @@ class ResolvedSpec:
 
     target: Target
     specification: Specification
+    handle: NamedHandle | None = None
+    """The requirement, if the citation names its handle in place of a section."""
 
 
 ResolvedSpecs: TypeAlias = Mapping[TargetQuery, ResolvedSpec | UnavailableSpec]
@@ -129,6 +132,7 @@ class Analysis:
     files: dict[tuple[str, ...], MatchedFile] = field(repr=False)
     """Sorted by the parts of their paths."""
     reports: dict[Target, TargetReport]
+    declarations: Declarations = field(default_factory=Declarations, repr=False)
 
     @cached_property
     def citations(self) -> tuple[Citation, ...]:
@@ -197,8 +201,13 @@ def _citation_sort_key(citation: Citation) -> tuple[object, ...]:
 
 ##= docs/spec/trace.md#freshness
 ##% An unchanged file SHOULD NOT be parsed or matched again.
-def match_files(files: Iterable[ParsedFile], specs: ResolvedSpecs, previous: Analysis | None = None) -> Analysis:
-    """Match the citations of all files.
+def match_files(
+    files: Iterable[ParsedFile],
+    specs: ResolvedSpecs,
+    previous: Analysis | None = None,
+    declarations: Declarations | None = None,
+) -> Analysis:
+    """Match the citations of all files. `declarations` are requirements besides those extracted from sentences.
 
     Results of `previous` are reused for files whose parsed objects and resolved specifications have not changed.
     """
@@ -216,11 +225,15 @@ def match_files(files: Iterable[ParsedFile], specs: ResolvedSpecs, previous: Ana
             matched[path] = known
         else:
             matched[path] = _match_file(tuple(parsed_files), file_specs, specs, known.by_target if known else {})
-    return Analysis(matched, _reports(matched.values(), specs, previous.reports if previous else {}))
+    declarations = declarations or Declarations()
+    return Analysis(matched, _reports(matched.values(), specs, previous, declarations), declarations)
 
 
 def _reports(
-    files: Iterable[MatchedFile], specs: ResolvedSpecs, previous: Mapping[Target, TargetReport]
+    files: Iterable[MatchedFile],
+    specs: ResolvedSpecs,
+    previous: Analysis | None,
+    declarations: Declarations,
 ) -> dict[Target, TargetReport]:
     cited: dict[Target, list[tuple[int, FileCitations]]] = {}
     number = 0
@@ -229,9 +242,11 @@ def _reports(
             cited.setdefault(target, []).append((number, citations))
         number += len(file.citations)
     specifications = {spec.target: spec.specification for spec in specs.values() if isinstance(spec, ResolvedSpec)}
+    declared = declarations.documents.by_target
+    specifications |= {target: document.specification for target, document in declared.items()}
     return {
-        target: _report(target, specifications[target], cited[target], previous.get(target))
-        for target in sorted(cited, key=Target.sort_key)
+        target: _report(target, specifications[target], cited.get(target, []), previous, declarations)
+        for target in sorted({*cited, *declared}, key=Target.sort_key)
     }
 
 
@@ -239,14 +254,24 @@ def _report(
     target: Target,
     specification: Specification,
     numbered: Sequence[tuple[int, FileCitations]],
-    previous: TargetReport | None,
+    previous: Analysis | None,
+    declarations: Declarations,
 ) -> TargetReport:
     files = tuple(citations for _, citations in numbered)
     first_numbers = tuple(number for number, _ in numbered)
-    if previous is not None and previous.specification is specification and previous.files == files:
-        requirements = previous.requirements
+    document = declarations.documents.by_target.get(target)
+    names = declarations.names_in(document) if document is not None else ()
+    known = previous.reports.get(target) if previous is not None else None
+    if (
+        known is not None
+        and (known.specification is specification and known.files == files)
+        and (document is None or (previous is not None and previous.declarations.names_in(document) == names))
+    ):
+        return TargetReport(target, specification, files, first_numbers, known.requirements)
+    cited = tuple(chain.from_iterable(file.cited for file in files))
+    if document is not None:
+        requirements = declared_requirements(document, cited, names)
     else:
-        cited = tuple(chain.from_iterable(file.cited for file in files))
         requirements = find_requirements(target, specification, cited)
     return TargetReport(target, specification, files, first_numbers, requirements)
 
@@ -285,6 +310,8 @@ def _match(citation: Citation, spec: ResolvedSpec | UnavailableSpec) -> _Resolve
     match spec:
         case UnavailableSpec(reason=reason):
             return Problem("specification_not_found", reason, citation.target_location, "referenced here")
+        case ResolvedSpec(handle=NamedHandle() as named):
+            return _match_handle(citation, spec, named)
         case ResolvedSpec(target=target, specification=specification):
             name, section_id = target.display_name, citation.section_id
     if section_id is None:
@@ -305,6 +332,18 @@ def _match(citation: Citation, spec: ResolvedSpec | UnavailableSpec) -> _Resolve
         message = f"could not find text in section {quoted(section_id)} of {name}"
         label = "text here" if section.text_lines else "section is empty"
         return Problem("quote_not_found", message, citation.quote_location, label)
+    return _ResolvedTarget(spec, section, found)
+
+
+def _match_handle(citation: Citation, spec: ResolvedSpec, named: NamedHandle) -> _ResolvedTarget | Problem:
+    """The match of a citation whose target is a handle. Without a quote, it names the whole requirement."""
+    section = named.document.specification.by_id[named.requirement.section_id]
+    if not citation.quote:
+        return _ResolvedTarget(spec, section, Match(MatchKind.EXACT, named.requirement.spans))
+    found = match_quote(citation.quote, named.haystack)
+    if found is None:
+        message = f"could not find text in {named.handle}"
+        return Problem("quote_not_found", message, citation.quote_location, "text here")
     return _ResolvedTarget(spec, section, found)
 
 

@@ -13,6 +13,7 @@ from urllib.parse import quote, unquote, urlsplit
 
 from contextive.trace.analysis import Analysis, MatchedCitation
 from contextive.trace.citation import Citation, Problem
+from contextive.trace.declared_requirements import is_handle, slugged_handle
 from contextive.trace.front_page import description_of, name_of, title_of
 from contextive.trace.level import CitationType
 from contextive.trace.requirement import Requirement
@@ -103,7 +104,9 @@ class TraceCatalog:
         self._root = root
         self._download_dir = download_dir
         wanted = sorted({*specifications, *analysis.reports}, key=Target.sort_key)
-        ids = _cached_ids(tuple(wanted))
+        declared = analysis.declarations.documents.by_target
+        own_ids = {target: declared[target].id for target in wanted if target in declared}
+        ids = {**_cached_ids(tuple(target for target in wanted if target not in declared)), **own_ids}
         self.specifications: dict[str, SpecificationEntry] = {
             ids[target]: SpecificationEntry(
                 ids[target],
@@ -160,6 +163,11 @@ class TraceCatalog:
             found.setdefault(requirement.identifier, []).append(requirement)
         return found
 
+    def requirements_of(self, entry: SpecificationEntry) -> tuple[Requirement, ...]:
+        """The requirements of one specification in text order."""
+        report = self.analysis.reports.get(entry.target)
+        return report.requirements if report is not None else ()
+
     @cached_property
     def by_section(self) -> dict[tuple[str, str], list[Requirement]]:
         found: dict[tuple[str, str], list[Requirement]] = {}
@@ -187,7 +195,8 @@ class TraceCatalog:
     @cached_property
     def citations_by_id(self) -> dict[str, Citation]:
         """The citations in code and in requirement files, without the requirements themselves."""
-        return {c.id: c for c in self.analysis.citations if c.type is not CitationType.SPEC}
+        found = {c.id: c for c in self.analysis.declarations.citations}
+        return found | {c.id: c for c in self.analysis.citations if c.type is not CitationType.SPEC}
 
     def citation(self, name: str) -> Citation | None:
         """The citation with this id, as it is or as clients see it."""
@@ -219,7 +228,12 @@ class TraceCatalog:
     ##= docs/spec/trace.md#identifiers
     ##% A `full_path` MUST be accepted in place of an identifier and refer only to the requirement of that section.
     def find(self, identifier: str) -> list[Requirement]:
-        """The requirements with this identifier, which may be shortened to eight or more digits if it is unique."""
+        """The requirements with this identifier, which may be shortened to eight or more digits if it is unique.
+
+        A handle is accepted, too.
+        """
+        if is_handle(identifier.strip()):
+            return self._find_handle(identifier)
         path, slash, identifier = identifier.strip().removeprefix("duvet://").rpartition("/")
         if slash:
             return [r for r in self.find(identifier) if self.full_path(r).rpartition("/")[0] == path]
@@ -230,6 +244,18 @@ class TraceCatalog:
             return []
         matching = [key for key in self.by_identifier if key.startswith(identifier)]
         return self.by_identifier[matching[0]] if len(matching) == 1 else []
+
+    def _find_handle(self, handle: str) -> list[Requirement]:
+        named = self.analysis.declarations.documents.find(handle)
+        return self.by_handle.get(named.handle, []) if named is not None else []
+
+    @cached_property
+    def by_handle(self) -> dict[str, list[Requirement]]:
+        found: dict[str, list[Requirement]] = {}
+        for requirement in self.requirements:
+            if requirement.handle:
+                found.setdefault(requirement.handle, []).append(requirement)
+        return found
 
     def ambiguous(self, identifier: str) -> list[str]:
         """The identifiers that a shortened one could mean."""
@@ -277,6 +303,8 @@ class TraceCatalog:
         if name in self.specifications:
             return self.specifications[name]
         name = name.strip()
+        if (declared := self._resolve_declared(name)) is not None:
+            return declared
         resource = _RESOURCE.match(name)
         if resource is not None and unquote(resource[1]) in self.specifications:
             return self.specifications[unquote(resource[1])]
@@ -290,6 +318,21 @@ class TraceCatalog:
             for entry in self._stored_at(inside):
                 return entry
         return None
+
+    def _resolve_declared(self, name: str) -> SpecificationEntry | None:
+        """The specification in a spec-driven format with this id, or with this key if only one has it."""
+        for spelling in (name, slugged_handle(unquote(name))):
+            if (entries := self._declared_by_name.get(spelling)) and len({entry.id for entry in entries}) == 1:
+                return entries[0]
+        return None
+
+    @cached_property
+    def _declared_by_name(self) -> dict[str, list[SpecificationEntry]]:
+        found: dict[str, list[SpecificationEntry]] = {}
+        for target, document in self.analysis.declarations.documents.by_target.items():
+            for name in {document.id, slugged_handle(document.id), document.owner.key}:
+                found.setdefault(name, []).append(self._by_target[target])
+        return found
 
 
 def quote_segment(text: str) -> str:

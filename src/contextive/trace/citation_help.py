@@ -21,7 +21,8 @@ from contextive.trace.citation_reading import (
     strip_prefixes,
     styles_of,
 )
-from contextive.trace.citation_writing import write_citation
+from contextive.trace.citation_writing import citation_target, write_citation
+from contextive.trace.declared_requirements import is_handle
 from contextive.trace.level import CitationType
 from contextive.trace.matching import Haystack, MatchKind, match_quote
 from contextive.trace.nearest_text import (
@@ -151,6 +152,8 @@ def _fix_suggestion(suggestion: str, catalog: TraceCatalog) -> str:
 
 def _check(citation: Citation, catalog: TraceCatalog, style: CommentStyle) -> CitationCheck:
     path, section_id = citation.target_path, citation.section_id
+    if is_handle(path) and catalog.analysis.declarations.documents.documents:
+        return _check_handle(citation, catalog, style)
     entry = catalog.find_cited(path, citation.format)
     if section_id is None:
         section_id = likely_section(entry, citation.quote)
@@ -180,6 +183,28 @@ def _check(citation: Citation, catalog: TraceCatalog, style: CommentStyle) -> Ci
         if any(a < d and c < b for a, b in requirement.spans for c, d in match.spans)
     )
     return CitationCheck(True, requirements=touched, kind=match.kind)
+
+
+##= docs/spec/trace.md#spec-driven-formats
+##% A citation MUST be accepted whose target is a handle and that quotes the text of that requirement.
+def _check_handle(citation: Citation, catalog: TraceCatalog, style: CommentStyle) -> CitationCheck:
+    """The check of a citation whose target is a handle. A quote must be in the text of that requirement."""
+    documents = catalog.analysis.declarations.documents
+    named = documents.find(citation.target_path)
+    if named is None:
+        close = get_close_matches(citation.target_path, catalog.by_handle, n=1, cutoff=0.5)
+        nearest = catalog.by_handle[close[0]][0] if close else None
+        suggestion = _write_suggestion(style, citation_target(nearest), citation) if nearest is not None else ""
+        return CitationCheck(False, "Requirement not found", "specification", close[0] if close else "", suggestion)
+    requirements = tuple(catalog.by_handle[named.handle])
+    if not citation.quote:
+        return CitationCheck(True, requirements=requirements)
+    match = match_quote(citation.quote, named.haystack)
+    if match is not None:
+        return CitationCheck(True, requirements=requirements, kind=match.kind)
+    text = requirements[0].text
+    suggestion = _write_suggestion(style, citation_target(requirements[0]), citation, text)
+    return CitationCheck(False, "The quote is not in the text of that requirement", "quote", text, suggestion)
 
 
 def _unknown_specification(citation: Citation, catalog: TraceCatalog, style: CommentStyle) -> CitationCheck:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass
+from urllib.parse import quote as quote_url
 
 from contextive.trace.citation import Citation, CommentStyle
 from contextive.trace.level import CitationType
 from contextive.trace.requirement import Requirement
 
 _WIDTH = 78
+_NOT_IN_TARGETS = re.compile(r"[\s#%]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +46,18 @@ def citation_comment(citation: Citation, style: CommentStyle) -> str:
     return write_citation(style, citation.target, citation.quote, citation.type)
 
 
+def citation_target(requirement: Requirement) -> str:
+    """The target of a citation of a requirement: its handle without white space, or else its section."""
+    if requirement.handle:
+        return _NOT_IN_TARGETS.sub(lambda found: quote_url(found[0], safe=""), requirement.handle)
+    return f"{requirement.target.path}#{requirement.section.id}"
+
+
 def missing_citations(requirement: Requirement, style: CommentStyle) -> list[MissingCitation]:
     """The citations that a requirement needs to be done. If only some words are open, they alone are quoted."""
     if requirement.status.is_done:
         return []
-    target = f"{requirement.target.path}#{requirement.section.id}"
+    target = citation_target(requirement)
     missing = []
     code, tests = requirement.words_not_implemented(), requirement.words_not_tested()
     if code:

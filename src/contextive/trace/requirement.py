@@ -66,6 +66,8 @@ class Requirement:
     """The text that the citations of each type quote, where it overlaps with the requirement."""
     source: SourceText = field(default=SourceText(""), compare=False, repr=False)
     """The text of the specification, which `spans` refer to."""
+    handle: str = ""
+    """What people type, such as `kiro:user-auth/3.2`, if its specification is in a spec-driven format."""
 
     def __hash__(self) -> int:
         return hash((self.identifier, self.section.id))  # `covered` cannot be hashed, and these identify the rest
@@ -152,7 +154,8 @@ def find_requirements(
     target: Target, specification: Specification, cited: Sequence[CitedText]
 ) -> tuple[Requirement, ...]:
     """The requirements of one specification, in text order. Each text counts once in a section."""
-    others = _by_line(specification, cited)
+    quoting = [item for item in cited if item.citation.quote and item.citation.type is not CitationType.SPEC]
+    others = index_by_line(specification, quoting)
     found: dict[tuple[str, str], Requirement] = {}
     for item in cited:
         citation = item.citation
@@ -162,7 +165,7 @@ def find_requirements(
         assert section is not None
         known = found.get((section.id, citation.quote))
         if known is None:
-            coverage = _coverage(item.spans, others, specification.source)
+            coverage = coverage_of(item.spans, others, specification.source)
             found[section.id, citation.quote] = Requirement(
                 identifier=identify(citation.quote),
                 target=target,
@@ -181,23 +184,24 @@ def find_requirements(
     return tuple(sorted(found.values(), key=attrgetter("spans")))
 
 
-_Numbered: TypeAlias = tuple[int, CitedText]
+NumberedText: TypeAlias = tuple[int, CitedText]
 """The index of a cited text among all cited texts of its specification, and the cited text."""
 
 
-def _by_line(specification: Specification, cited: Iterable[CitedText]) -> dict[int, list[_Numbered]]:
-    """The citations of a specification, without its requirements, by each line that they quote."""
+def index_by_line(
+    specification: Specification, cited: Iterable[CitedText], first_number: int = 0
+) -> dict[int, list[NumberedText]]:
+    """The citations of a specification by each line that they cover. They are numbered from `first_number` on."""
     line_of = specification.source.line_of
-    lines: dict[int, list[_Numbered]] = {}
-    for number, item in enumerate(cited):
-        if item.citation.quote and item.citation.type is not CitationType.SPEC:
-            for start, _ in item.spans:
-                lines.setdefault(line_of(start), []).append((number, item))
+    lines: dict[int, list[NumberedText]] = {}
+    for number, item in enumerate(cited, first_number):
+        for start, _ in item.spans:
+            lines.setdefault(line_of(start), []).append((number, item))
     return lines
 
 
 @dataclass(frozen=True, slots=True)
-class _Coverage:
+class Coverage:
     """The status of a requirement and the citations that it depends on."""
 
     status: Status
@@ -205,7 +209,7 @@ class _Coverage:
     covered: dict[CitationType, tuple[Span, ...]] = field(default_factory=dict)
 
 
-def _coverage(spans: tuple[Span, ...], others: Mapping[int, Sequence[_Numbered]], source: SourceText) -> _Coverage:
+def coverage_of(spans: tuple[Span, ...], others: Mapping[int, Sequence[NumberedText]], source: SourceText) -> Coverage:
     near = dict(chain.from_iterable(others.get(source.line_of(start), ()) for start, _ in spans))
     touching: dict[CitationType, set[Span]] = {}
     related: list[Citation] = []
@@ -217,9 +221,9 @@ def _coverage(spans: tuple[Span, ...], others: Mapping[int, Sequence[_Numbered]]
             touching.setdefault(item.citation.type, set()).update(touched)
             related.append(item.citation)
     if not touching and any(start < end for start, end in spans):
-        return _Coverage(Status.NOT_STARTED)
+        return Coverage(Status.NOT_STARTED)
     covered = {kind: merge_spans(found) for kind, found in touching.items()}
-    return _Coverage(_status(spans, covered, source.text), tuple(related), covered)
+    return Coverage(_status(spans, covered, source.text), tuple(related), covered)
 
 
 ##= docs/spec/trace.md#coverage

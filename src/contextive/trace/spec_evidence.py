@@ -38,6 +38,8 @@ def resolve_references(
     return tuple(one for one in found if one is not None)
 
 
+##= docs/spec/trace.md#spec-driven-formats
+##% A reference that can mean several specifications MUST be shown with all of them and count for none.
 def collect_references(
     resolved: Iterable[ResolvedReference], quotes: Quotes, is_test: Callable[[str], bool]
 ) -> ProjectReferences:
@@ -69,8 +71,8 @@ class _Collector:
 
     def __init__(self, is_test: Callable[[str], bool]) -> None:
         self._is_test = is_test
-        self._keys: dict[str, dict[str, dict[tuple[str, int], Evidence]]] = {}
-        self._tasks: dict[str, dict[str, dict[tuple[str, int], Evidence]]] = {}
+        self._keys: dict[str, dict[str, dict[tuple[str, int, bool], Evidence]]] = {}
+        self._tasks: dict[str, dict[str, dict[tuple[str, int, bool], Evidence]]] = {}
         self.dangling: dict[str, list[UnknownReference]] = {}
         self.ambiguous: Counter[str] = Counter()
 
@@ -81,11 +83,11 @@ class _Collector:
             self.add_key(one.owner, key, evidence)
         if one.task:
             places = self._tasks.setdefault(one.owner, {}).setdefault(one.task, {})
-            places.setdefault((evidence.path, evidence.line), evidence)
+            places.setdefault((evidence.path, evidence.line, evidence.is_test), evidence)
 
     def add_key(self, spec_id: str, key: str, evidence: Evidence) -> None:
         places = self._keys.setdefault(spec_id, {}).setdefault(key, {})
-        places.setdefault((evidence.path, evidence.line), evidence)
+        places.setdefault((evidence.path, evidence.line, evidence.is_test), evidence)
 
     def finish(self) -> dict[str, SpecEvidence]:
         ids = dict.fromkeys([*self._keys, *self._tasks, *self.dangling, *self.ambiguous])

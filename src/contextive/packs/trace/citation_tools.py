@@ -10,7 +10,7 @@ from pydantic import Field
 from contextive.ingest.trace_service import TraceService, TraceView
 from contextive.packs.trace.cited_code import CONTEXT_LINES, comment_and_code, lines_around
 from contextive.packs.trace.lists import data_reply, page_reply
-from contextive.packs.trace.pack import LABELS, pack, view_of
+from contextive.packs.trace.pack import LABELS, pack, service_of, view_of
 from contextive.packs.trace.schemas import InvalidItem, PageInput, PageSchema
 from contextive.registry import Context, Reply, ToolInput, ToolOutput
 from contextive.trace.citation import Citation, CommentStyle, Problem
@@ -79,7 +79,7 @@ def validate_citation(given: CitationInput, ctx: Context) -> Reply:
     output=PageSchema,
 )
 def list_invalid_citations(given: PageInput, ctx: Context) -> Reply:
-    view, service = view_of(ctx), ctx.service(TraceService)
+    view, service = view_of(ctx), service_of(ctx)
     entries: list[tuple[Citation | None, Problem]] = [(None, problem) for problem in view.state.file_problems]
     entries += view.catalog.invalid
 
@@ -170,7 +170,7 @@ class CitationContext(ToolOutput):
     output=CitationContext,
 )
 def get_citation_context(given: ContextInput, ctx: Context) -> Reply:
-    view, service = view_of(ctx), ctx.service(TraceService)
+    view, service = view_of(ctx), service_of(ctx)
     if _CITATION_ID.match(given.citation_id) is None:
         return data_reply(CitationContext(error="Invalid citation ID format: expected path:line"))
     citation = view.catalog.citation(given.citation_id)

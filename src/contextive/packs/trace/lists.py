@@ -90,6 +90,7 @@ def requirement_item(catalog: TraceCatalog) -> Callable[[Requirement], Requireme
     def show(requirement: Requirement) -> RequirementItem:
         return RequirementItem(
             identifier=requirement.identifier,
+            handle=requirement.handle or None,
             full_path=catalog.full_path(requirement),
             text=requirement.text,
             level=level_word(requirement.level),
@@ -100,7 +101,10 @@ def requirement_item(catalog: TraceCatalog) -> Callable[[Requirement], Requireme
 
 
 def status_items(requirements: Sequence[Requirement], catalog: TraceCatalog) -> list[StatusItem]:
-    return [StatusItem(full_path=catalog.full_path(r), status=SIMPLE_STATUS[r.status]) for r in requirements]
+    return [
+        StatusItem(full_path=catalog.full_path(r), handle=r.handle or None, status=SIMPLE_STATUS[r.status])
+        for r in requirements
+    ]
 
 
 def priority_item(catalog: TraceCatalog) -> Callable[[Requirement], PriorityItem]:
@@ -111,6 +115,7 @@ def priority_item(catalog: TraceCatalog) -> Callable[[Requirement], PriorityItem
             status=PRIORITY_STATUS[requirement.implementation],
             todo_count=requirement.todo_count,
             identifier=requirement.identifier,
+            handle=requirement.handle or None,
             text=requirement.text,
             detail=PRIORITY_DETAIL.get(requirement.status),
             note=REGISTRY_NOTE if catalog.is_about_registry(requirement) else None,

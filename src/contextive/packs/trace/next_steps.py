@@ -20,7 +20,7 @@ from contextive.packs.trace.lists import (
     status_items,
     without_none,
 )
-from contextive.packs.trace.pack import LABELS, pack, view_of
+from contextive.packs.trace.pack import LABELS, pack, service_of, view_of
 from contextive.packs.trace.requirement_tools import MAX_OCCURRENCES, IdentifierInput, not_found_error
 from contextive.packs.trace.schemas import (
     CitedCode,
@@ -97,7 +97,7 @@ def explain_requirement(given: IdentifierInput, ctx: Context) -> Reply:
         return data_reply(Explanation(error=not_found_error(view, given.req_identifier)))
     linking = ctx.service(NotesService).view().catalog.about_requirement(found[0].identifier)
     notes = [NoteItem(slug=note.slug, title=note.title, path=note.path) for note in linking[:_MAX_NOTES]]
-    explained = _Explainer(view, ctx.service(TraceService), least_finished(found), notes=notes, occurrences=found)
+    explained = _Explainer(view, service_of(ctx), least_finished(found), notes=notes, occurrences=found)
     return data_reply(explained.within_budget())
 
 
@@ -140,7 +140,7 @@ def next_requirement(given: NextInput, ctx: Context) -> Reply:
         return data_reply(_nothing_open(view, given, len(matching), len(to_implement), len(to_test)))
     chosen = min(prioritise(candidates, view.catalog), key=view.catalog.is_about_registry)
     why = _why(chosen, len(to_implement), len(to_test))
-    return data_reply(_Explainer(view, ctx.service(TraceService), chosen, why=why).within_budget())
+    return data_reply(_Explainer(view, service_of(ctx), chosen, why=why).within_budget())
 
 
 def _nothing_open(view: TraceView, given: NextInput, matching: int, to_implement: int, to_test: int) -> Explanation:
@@ -204,6 +204,7 @@ class _Explainer:
         occurrences = status_items(self._occurrences, catalog) if len(self._occurrences) > 1 else []
         return Explanation(
             identifier=requirement.identifier,
+            handle=requirement.handle or None,
             full_path=catalog.full_path(requirement),
             text=cut_at_line(requirement.text, detail.text_characters)[0],
             level=level_word(requirement.level),
@@ -238,6 +239,8 @@ class _Explainer:
         return CitedCode(
             id=citation.id,
             type=type_word(citation),
+            strength="named" if self._requirement.handle and not citation.quote else None,
+            resolved=self._resolution(citation),
             comment_text=comment or None,
             code=code.lines or None,
             more_lines=code.more or None,
@@ -246,6 +249,16 @@ class _Explainer:
             feature=citation.feature or None,
             stale=stale_reason(self._requirement, citation, self._view.catalog),
         )
+
+    ##= docs/spec/trace.md#spec-driven-formats
+    ##% An explanation MUST say how the specification of each such reference was found.
+    def _resolution(self, citation: Citation) -> str | None:
+        """How the specification of a comment that names the requirement was found."""
+        if not self._requirement.handle or citation.quote:
+            return None
+        place = self._requirement.handle, citation.source, citation.line
+        found = self._view.state.formats.resolution_of.get(place)
+        return found.reason.value if found is not None and found.reason is not None else None
 
     def _missing(self, detail: _Detail) -> list[MissingCitation]:
         """The comments to add. The second one of a long text is described, because only its type differs."""

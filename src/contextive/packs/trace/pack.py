@@ -20,6 +20,7 @@ pack = Pack(
         "list_uncited_requirements",
         "validate_citation",
         "list_invalid_citations",
+        "spec_status",
     ),
     needs="specifications",
     guide=SYSTEM_PROMPT,
@@ -38,17 +39,23 @@ _ORDER: Final = (
     "explain_requirement",
     "next_requirement",
     "get_section",
+    "spec_status",
 )
 """The tools in listing order: those of the Duvet MCP specification as it lists them, then the others."""
 
 
 def load_declarations() -> None:
     """Import the modules of the pack, each of which adds its declarations."""
-    for part in ("citation_tools", "requirement_tools", "next_steps", "resources", "prompts"):
+    for part in ("citation_tools", "requirement_tools", "next_steps", "spec_tools", "resources", "prompts"):
         import_module(f"contextive.packs.trace.{part}")
     pack.tools.sort(key=lambda tool: _ORDER.index(tool.name))
 
 
+def service_of(ctx: Context) -> TraceService:
+    """The requirements that the profile of a call shows."""
+    return ctx.service(TraceService).for_profile(ctx.profile)
+
+
 def view_of(ctx: Context) -> TraceView:
     """The requirements and citations of the project, read from the current files."""
-    return ctx.service(TraceService).view()
+    return service_of(ctx).view()

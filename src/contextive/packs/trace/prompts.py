@@ -6,8 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 
 from contextive.errors import InvalidRequest
-from contextive.ingest.trace_service import TraceService
-from contextive.packs.trace.pack import pack, view_of
+from contextive.packs.trace.pack import pack, service_of, view_of
 from contextive.packs.trace.resources import _complete_requirement, _complete_spec
 from contextive.registry import Context, PromptArgument, PromptMessage, Text
 from contextive.trace.citation_writing import missing_citations
@@ -37,7 +36,7 @@ def _find_requirement(arguments: Mapping[str, str], ctx: Context) -> Requirement
 
 
 def _missing_comments(requirement: Requirement, ctx: Context) -> str:
-    service = ctx.service(TraceService)
+    service = service_of(ctx)
     style = service.style_for(view_of(ctx), next((c for c in requirement.related if c.base is None), None))
     return "\n\n".join(f"{m.what}:\n{m.citation}" for m in missing_citations(requirement, style))
 

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from contextive.errors import InvalidRequest, ResourceNotFound
-from contextive.ingest.trace_service import TraceService, TraceView
+from contextive.ingest.trace_service import TraceView
 from contextive.packs.trace.cited_code import comment_and_code, type_word
-from contextive.packs.trace.pack import pack, view_of
+from contextive.packs.trace.pack import pack, service_of, view_of
 from contextive.registry import Context, ResourceEntry
 from contextive.registry.registry import safe_repr
 from contextive.trace.catalog import CitationEntry, SpecificationEntry, TraceCatalog, replace_surrogates
@@ -93,9 +93,11 @@ def _complete_requirement(prefix: str, others: Variables, ctx: Context) -> list[
     catalog = view_of(ctx).catalog
     return list(
         dict.fromkeys(
-            r.identifier
+            name
             for r in catalog.requirements
-            if r.identifier.startswith(prefix)
+            for name in (r.handle, r.identifier)
+            if name
+            and name.startswith(prefix)
             and others.get("section_id") in (None, r.section.id)
             and others.get("spec_id") in (None, catalog.entry_of(r.target).id)
         )
@@ -241,12 +243,22 @@ def _sections_with_requirements(catalog: TraceCatalog) -> list[ResourceEntry]:
 def read_section_requirements(variables: Variables, ctx: Context) -> list[dict[str, Any]]:
     catalog, entry, section = _section(variables, ctx)
     found = catalog.by_section.get((entry.id, section.id), [])
-    return [{"identifier": r.identifier, "text": r.text} for r in found]
+    return [{"identifier": r.identifier, **_handle(r), "text": r.text} for r in found]
+
+
+def _handle(requirement: Requirement) -> dict[str, str]:
+    """The handle of a requirement, if it has one."""
+    return {"handle": requirement.handle} if requirement.handle else {}
 
 
 def _requirement_entry(catalog: TraceCatalog, requirement: Requirement) -> ResourceEntry:
     path = catalog.full_path(requirement)
-    fields = {"full_path": path, "identifier": requirement.identifier, "text": requirement.text}
+    fields = {
+        "full_path": path,
+        "identifier": requirement.identifier,
+        **_handle(requirement),
+        "text": requirement.text,
+    }
     return _entry(path, requirement.identifier[:16], requirement.text, fields)
 
 
@@ -266,6 +278,7 @@ def read_requirement(variables: Variables, ctx: Context) -> dict[str, Any]:
     _, requirement = _requirement(variables, ctx)
     return {
         "identifier": requirement.identifier,
+        **_handle(requirement),
         "text": requirement.text,
         "status": SIMPLE_STATUS[requirement.status],
         "level": level_word(requirement.level),
@@ -344,7 +357,7 @@ def read_section_citation(variables: Variables, ctx: Context) -> dict[str, Any]:
 
 
 def _citation_to_dict(citation: Citation, ctx: Context) -> dict[str, Any]:
-    service = ctx.service(TraceService)
+    service = service_of(ctx)
     fields = {
         "file_path": citation.source,
         "line_number": citation.line,
@@ -375,7 +388,7 @@ def _citation_to_dict(citation: Citation, ctx: Context) -> dict[str, Any]:
 def read_requirements(variables: Variables, ctx: Context) -> list[dict[str, Any]]:
     catalog = view_of(ctx).catalog
     return [
-        {"full_path": catalog.full_path(r), "identifier": r.identifier, "text": r.text}
+        {"full_path": catalog.full_path(r), "identifier": r.identifier, **_handle(r), "text": r.text}
         for r in _sliced(catalog.requirements, variables)
     ]
 

@@ -14,7 +14,9 @@ PriorityStatus = Literal["not_started", "partially_implemented", "fully_implemen
 Identifier = Annotated[
     str,
     Field(
-        min_length=1, max_length=4096, description="Requirement identifier, its first 8 or more digits, or full_path"
+        min_length=1,
+        max_length=4096,
+        description="Requirement identifier, its first 8 or more digits, full_path, or handle",
     ),
 ]
 
@@ -39,6 +41,7 @@ class RequirementItem(ToolOutput):
     """A requirement in a list."""
 
     identifier: str
+    handle: str | None = Field(None, description="Such as kiro:user-auth/3.2, in spec-driven formats")
     full_path: str
     text: str
     level: Level
@@ -54,6 +57,7 @@ class PriorityItem(ToolOutput):
     status: PriorityStatus
     todo_count: int
     identifier: str
+    handle: str | None = None
     text: str
     detail: str | None = Field(None, description="needs tests, …: what the status does not say")
     note: str | None = Field(None, description="Set if no code can implement it")
@@ -73,6 +77,7 @@ class InvalidItem(ToolOutput):
 
 class StatusItem(ToolOutput):
     full_path: str
+    handle: str | None = None
     status: SimpleStatus
 
 
@@ -81,6 +86,8 @@ class CitedCode(ToolOutput):
 
     id: str
     type: str
+    strength: Literal["named"] | None = Field(None, description="named: a comment with the key, not a quote")
+    resolved: str | None = Field(None, description="How the specification was found that the comment means")
     comment_text: str | None = None
     code: list[str] | None = None
     more_lines: int | None = None
@@ -113,6 +120,7 @@ class NoteItem(ToolOutput):
 class Explanation(ToolOutput):
     error: str | None = None
     identifier: str | None = None
+    handle: str | None = None
     full_path: str | None = None
     text: str | None = None
     level: Level | None = None
@@ -141,6 +149,7 @@ class ExplanationSchema(BaseModel):
 
     error: str | None = None
     identifier: str | None = None
+    handle: str | None = None
     text: str | None = None
     status: SimpleStatus | None = None
     citations: list[dict[str, Any]] | None = None

@@ -32,6 +32,9 @@ class _Found:
     paths: dict[str, None] = field(default_factory=dict)
 
 
+##= docs/spec/trace.md#spec-driven-formats
+##% Specifications in the formats of Kiro, spec-kit and OpenSpec MUST be found without configuration; the setting
+##% `trace.formats` names the formats to read, and an empty list means none.
 def find_specifications(paths: Iterable[str], formats: Collection[SpecFormat] = tuple(SpecFormat)) -> list[SpecFiles]:
     """The specifications among the paths of a project, relative and with slashes, in the order of their folders."""
     found: dict[tuple[SpecFormat, str], _Found] = {}

@@ -1,0 +1,111 @@
+"""`specs`: the table of all specifications, or the requirements of one, the worst first."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from typing import TYPE_CHECKING, Any
+
+from contextive.cli.load_project import open_host
+from contextive.cli.parser import add_project_options
+from contextive.cli.printing import print_data, print_line
+from contextive.cli.tables import print_rows
+from contextive.errors import NotFound
+from contextive.trace.reports.safe_text import printable_line
+
+if TYPE_CHECKING:
+    from contextive.ingest.trace_service import TraceView
+
+_HEADINGS = ("total", "task", "ticked", "named", "quoted", "tested", "dangling", "ambiguous", "unread")
+
+
+def configure_specs(parser: argparse.ArgumentParser) -> None:
+    add_project_options(parser)
+    parser.add_argument(
+        "spec", nargs="?", metavar="SPEC", help="one specification, such as kiro:user-auth, with its requirements"
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.set_defaults(run=run_specs)
+
+
+##= docs/spec/trace.md#spec-driven-formats
+##% The command `specs` MUST print the same table, and with `--json` print it as JSON.
+def run_specs(options: argparse.Namespace) -> int:
+    from contextive.ingest.trace_service import TraceService
+
+    host = open_host(options)
+    try:
+        view = host.services.get(TraceService).for_profile(host.profile.name).view()
+    finally:
+        host.close()
+    data = _one(view, options.spec) if options.spec else _all(view)
+    if options.json:
+        print_data(json.dumps(data, ensure_ascii=False))
+    elif options.spec:
+        _print_requirements(data["requirements"])
+    else:
+        _print_table(data)
+    return 0
+
+
+def _all(view: TraceView) -> dict[str, Any]:
+    from contextive.trace.spec_rows import unread_to_dicts, whole_row_to_dict
+    from contextive.trace.spec_status import totals
+    from contextive.trace.spec_trace import table
+
+    rows = table(view.catalog, view.state.formats)
+    return {
+        "specifications": [whole_row_to_dict(row) for row in rows],
+        "totals": totals(rows),
+        "not_understood": unread_to_dicts(view.state.formats.current),
+    }
+
+
+def _one(view: TraceView, name: str) -> dict[str, Any]:
+    from contextive.packs.trace.spec_tools import find_format_specification
+    from contextive.trace.spec_rows import (
+        ambiguous_to_dicts,
+        cited_rows,
+        dangling_to_dicts,
+        specification_rows,
+        unread_to_dicts,
+    )
+
+    specification = find_format_specification(view, name)
+    if specification is not None:
+        formats = view.state.formats
+        return {
+            "spec": specification.id,
+            "requirements": specification_rows(formats, specification),
+            "dangling": dangling_to_dicts(formats, specification),
+            "ambiguous": ambiguous_to_dicts(formats, specification),
+            "not_understood": unread_to_dicts([specification]),
+        }
+    entry = view.catalog.resolve(name)
+    if entry is None:
+        raise NotFound("No such specification.", hint="List them: contextive-mcp specs")
+    return {"spec": entry.id, "requirements": cited_rows(view.catalog, entry)}
+
+
+def _print_table(data: dict[str, Any]) -> None:
+    from contextive.trace.spec_rows import COLUMNS
+
+    rows = [*data["specifications"]]
+    if not rows:
+        print_line("No specification was found in this project.")
+        return
+    shown: list[tuple[str, ...]] = [(*_HEADINGS, "specification")]
+    for row in [*rows, {"spec": "all of them", **data["totals"]}] if len(rows) > 1 else rows:
+        name = row["spec"] if row.get("state", "current") == "current" else f"{row['spec']} ({row['state']})"
+        shown.append((*(str(row[column]) for column in COLUMNS), printable_line(name)))
+    print_rows(shown)
+    for line in data["not_understood"]:
+        print_line(printable_line(f"not understood: {line['place']}: {line['reason']}"))
+
+
+def _print_requirements(rows: list[dict[str, Any]]) -> None:
+    shown: list[tuple[str, ...]] = [("requirement", "tasks", "code", "tests", "text")]
+    for row in rows:
+        places = [", ".join(row.get(name, ())) or "-" for name in ("tasks", "code", "tests")]
+        shown.append((row.get("handle") or row["identifier"][:16], *places, row["text"]))
+    print_rows([[printable_line(cell) for cell in cells] for cells in shown])
