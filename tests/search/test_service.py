@@ -20,7 +20,7 @@ from contextive.search.events import IndexEvent, SearchCompleted
 from contextive.search.filters import parse_filters
 from contextive.search.ranking import RankingRules
 from contextive.search.semantic_weight import WEIGHT_ALL_TERMS_FOUND
-from contextive.search.service import MAX_CONCURRENT_SEARCHES, SearchService, SearchSettings
+from contextive.search.service import MAX_CONCURRENT_SEARCHES, MAX_QUERY_CHARACTERS, SearchService, SearchSettings
 from contextive.search.weights import resolve_weights
 from contextive.store import open_store
 from contextive.store.protocol import Store
@@ -84,7 +84,7 @@ def test_the_parts_of_a_score_add_up_to_the_score(shop: Store) -> None:
 
 
 def test_results_are_ordered_by_adjusted_score_or_on_request_by_vector(shop: Store) -> None:
-    request = SearchRequest("charge the card with money", limit=25)
+    request = SearchRequest("charge the card with money", limit=25, group="chunk")
     scores = [result.scoring.adjusted_score for result in service(shop).search(request).results]
     assert scores == sorted(scores, reverse=True)
     by_request = service(shop).search(replace(request, sort_by_vector=True))
@@ -129,6 +129,41 @@ def test_filters_apply_before_the_limit(shop: Store, filters: dict[str, list[str
     assert response.metadata.filters_applied == parsed.applied
     alone = service(shop).search(SearchRequest("payment card money shelf", limit=1, filters=parsed))
     assert len(alone.results) == min(1, len(expected))
+
+
+##= docs/spec/knowledge.md#km-search-answers
+##% The best chunk of each file MUST come first, with the number of its further chunks in `more_in_file`.
+##= docs/spec/knowledge.md#km-search-answers
+##% With `group` set to `chunk`, an answer MUST contain the best chunks, whatever their files.
+def test_the_best_chunk_of_each_file_comes_first_unless_chunks_are_asked_for(shop: Store) -> None:
+    request = SearchRequest("card refund receipt money bank shelf", limit=25)
+    grouped, plain = service(shop).search(request), service(shop).search(replace(request, group="chunk"))
+    files = len(set(paths(plain)))
+    assert files < len(paths(plain)) == len(paths(grouped))
+    assert len(set(paths(grouped)[:files])) == files
+    assert paths(grouped)[:1] == paths(plain)[:1]
+    assert {result.more_in_file for result in grouped.results} == {0}  # all of them are returned
+    short = service(shop).search(replace(request, limit=files))
+    assert sum(result.more_in_file for result in short.results) == len(paths(plain)) - files
+
+
+def test_the_places_of_files_are_the_same_whether_grouped_or_not(shop: Store) -> None:
+    for query in ("refund a card payment", "how many goods are on a shelf", "PaymentGateway", "money"):
+        request = SearchRequest(query, limit=25, only_relevant=False)
+        plain = list(dict.fromkeys(paths(service(shop).search(replace(request, group="chunk")))))
+        assert list(dict.fromkeys(paths(service(shop).search(request)))) == plain
+
+
+##= docs/spec/knowledge.md#km-search-requests
+##% A query of more than 4,000 characters MUST be cut, with a warning, and one of more than 20,000 refused.
+def test_a_long_query_is_cut_with_a_warning_and_a_huge_one_refused(shop: Store) -> None:
+    long = "refund the receipt " * 300
+    response = service(shop).search(SearchRequest(long))
+    assert paths(response)[0] == "docs/payment.md"
+    assert len(response.query) <= MAX_QUERY_CHARACTERS
+    assert "The query was cut after 4,000 characters." in response.metadata.warnings
+    with pytest.raises(InvalidRequest, match="20,000"):
+        service(shop).search(SearchRequest("x" * 20_001))
 
 
 def test_a_recency_filter_leaves_out_undated_files_with_a_warning(state_dir: Path) -> None:
@@ -254,7 +289,7 @@ def test_other_alphabets_can_be_searched(shop: Store, query: str) -> None:
     assert paths(service(shop).search(SearchRequest(query, mode="lexical")))[0] == "docs/größe.md"
 
 
-@pytest.mark.parametrize("query", ["", "  \n", "x" * 4001])
+@pytest.mark.parametrize("query", ["", "  \n", "x" * 20_001])
 def test_a_blank_or_too_long_query_is_refused(shop: Store, query: str) -> None:
     with pytest.raises(InvalidRequest):
         service(shop).search(SearchRequest(query))

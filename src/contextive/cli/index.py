@@ -23,9 +23,10 @@ from contextive.ops.skipped_files import skipped_text
 if TYPE_CHECKING:
     from contextive.ingest.indexer import IngestResult
     from contextive.ingest.settings import IngestProgress
-    from contextive.search.evaluation import Evaluation, Judgement, MeanInterval
+    from contextive.search.evaluation import Evaluation, Judgement
     from contextive.search.feedback import VoteJudgements
     from contextive.search.index import Index
+    from contextive.search.metrics import MeanInterval
 
 
 def configure_ingest(parser: argparse.ArgumentParser) -> None:
@@ -190,6 +191,7 @@ def configure_eval(parser: argparse.ArgumentParser) -> None:
 ##= docs/spec/commands.md#eval
 ##% The command `eval` MUST measure search quality with the judgements in a file or with the recorded votes.
 def run_eval(options: argparse.Namespace) -> int:
+    from contextive.search.baselines import open_baselines
     from contextive.search.evaluation import evaluate
 
     judgements = _judgements(options.judgements) if options.judgements is not None else None
@@ -199,6 +201,7 @@ def run_eval(options: argparse.Namespace) -> int:
         report = evaluate(
             index.search,
             (votes.judgements if votes is not None else judgements or ())[: options.limit or None],
+            baselines=open_baselines(index.store),
             progress=lambda done, total: progress("eval", done, total),
         )
     vote_counts = {} if votes is None else {"votes": votes.votes, "votes_without_search": votes.without_search}
@@ -314,11 +317,10 @@ def _print_outcome(outcome: IngestResult, vectors: int, seconds: float) -> None:
 
 def _print_evaluation(report: Evaluation) -> None:
     print_line(f"{report.queries} queries, mean and 95 % confidence interval")
-    print_line(f"{'':<8}  {'nDCG@10':<22}{'MRR@10':<22}{'recall@10':<22}")
-    for mode, summary in report.modes.items():
-        print_line(
-            f"{mode:<8}  " + "".join(f"{_interval_text(m):<22}" for m in (summary.ndcg, summary.mrr, summary.recall))
-        )
+    print_line(f"{'':<8}  " + "".join(f"{name:<22}" for name in ("nDCG@10", "MRR@10", "recall@10", "hit@1", "hit@5")))
+    for name, found in report.modes.items():
+        shown = (found.ndcg, found.mrr, found.recall, found.hit1, found.hit5)
+        print_line(f"{name:<8}  " + "".join(f"{_interval_text(measure):<22}" for measure in shown))
     over_lexical, over_dense = _interval_text(report.gain_over_lexical), _interval_text(report.gain_over_dense)
     print_line(f"gain of hybrid over lexical {over_lexical}, over dense {over_dense}")
     print_line(

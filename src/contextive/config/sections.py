@@ -172,8 +172,8 @@ class Search(Section):
     weight_support: Weight | None = Field(None, description="Weight of related documents and tests.")
     weight_coverage_penalty: Weight | None = Field(None, description="Weight of gaps in the index.")
     weight_criticality: Weight | None = Field(None, description="Weight of a subsystem's criticality.")
-    vector_weight: float = Field(0.4, ge=0, le=10, description="Weight of semantic similarity.")
-    lexical_weight: float = Field(0.6, ge=0, le=10, description="Weight of matching words.")
+    vector_weight: float = Field(0.5, ge=0, le=10, description="Weight of semantic similarity.")
+    lexical_weight: float = Field(0.5, ge=0, le=10, description="Weight of matching words.")
     sort_by_vector: bool = Field(
         False, description="Order by semantic similarity alone, unless a request says otherwise."
     )

@@ -9,6 +9,7 @@ from typing import Any, Literal
 from contextive.knowledge.symbol import Symbol
 from contextive.search.filters import ParsedFilters
 from contextive.search.graph_context import GraphContext
+from contextive.search.grouping import Group
 from contextive.search.relevance import Evidence, RelevanceLevel
 from contextive.search.signals import Signals
 from contextive.store.values import AsOf
@@ -31,6 +32,12 @@ class SearchRequest:
     """The evaluation runs lexical and dense search alone to compare them with hybrid search."""
     request_id: str | None = None
     """The caller's id for this request; one is generated if it is None."""
+    ##= docs/spec/knowledge.md#km-search-answers
+    ##% With `group` set to `chunk`, an answer MUST contain the best chunks, whatever their files.
+    group: Group = "file"
+    """`file` returns the best chunk of each file first; `chunk` returns the best chunks, whatever their files."""
+    is_cut: bool = False
+    """Whether the query is only the beginning of a longer one."""
     only_relevant: bool = True
     """Return nothing if nothing relevant was found. The evaluation turns this off, because it measures the ranking."""
 
@@ -97,6 +104,8 @@ class SearchResult:
     scoring: Scoring
     evidence: Evidence
     """What says that the chunk is about the query."""
+    more_in_file: int = 0
+    """How many more chunks of this file were found than are returned."""
     explain: Mapping[str, Any] | None = None
 
 

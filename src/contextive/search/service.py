@@ -9,21 +9,11 @@ import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
-from dataclasses import asdict, dataclass, field, replace
-from typing import Any, Final
+from dataclasses import dataclass, field, replace
+from typing import Final
 
 from contextive.errors import ContextiveError, InvalidRequest
-from contextive.knowledge.tokeniser import query_terms, tokenise
-from contextive.search.answer import (
-    FoundChunk,
-    FoundSymbol,
-    NearestMatch,
-    Scoring,
-    SearchMetadata,
-    SearchRequest,
-    SearchResponse,
-    SearchResult,
-)
+from contextive.search.answer import SearchMetadata, SearchRequest, SearchResponse
 from contextive.search.candidates import CandidateFinder, Candidates, QueryEmbedding
 from contextive.search.direct_scan import DirectScan, UnindexedFiles
 from contextive.search.editor_links import EditorLinks
@@ -31,17 +21,22 @@ from contextive.search.embedding.protocol import Embedder
 from contextive.search.embedding_worker import missing_embeddings_text
 from contextive.search.events import Observer, SearchCompleted, SearchFailed, ignore_event
 from contextive.search.fusion import FusedHit, fuse
-from contextive.search.graph_context import GraphContext, GraphContextReader, GraphContexts
+from contextive.search.graph_context import GraphContextReader, GraphContexts
+from contextive.search.grouping import best_of_each_file, more_in_file
 from contextive.search.ranking import RankingRules, RuledScore, apply_rules, query_features
-from contextive.search.relevance import NOTHING_RELEVANT, Evidence, Judgement, comparable_cosine, judge, relevance_level
-from contextive.search.signals import Signals, graph_gain, read_signals
+from contextive.search.relevance import NOTHING_RELEVANT, judge, relevance_level
+from contextive.search.results import RankedChunk, evidence_of, explanation, nearest_match, to_result
+from contextive.search.signals import graph_gain, read_signals
 from contextive.search.subsystem_members import SubsystemMembers
 from contextive.search.weights import Weights
 from contextive.store.protocol import Store
-from contextive.store.values import AsOf, ChunkHeader, ChunkRow
+from contextive.store.values import AsOf, ChunkHeader
 
 MAX_LIMIT: Final = 25
-MAX_QUERY_CHARACTERS: Final = 4000
+MAX_QUERY_CHARACTERS: Final = 4_000
+"""A longer query is cut: nothing beyond this would change its results."""
+LARGEST_QUERY_CHARACTERS: Final = 20_000
+"""A longer query is refused."""
 MAX_RANKED: Final = 60
 """Candidates that the ranking rules are applied to."""
 JUDGED_RESULTS: Final = 10
@@ -49,6 +44,7 @@ JUDGED_RESULTS: Final = 10
 MAX_CONCURRENT_SEARCHES: Final = max(4, os.cpu_count() or 1)
 """Further searches of the process wait. With dozens of threads competing for the interpreter lock, every step of
 every search, and everything else in the process, would wait for all the others."""
+_CUT_WARNING: Final = f"The query was cut after {MAX_QUERY_CHARACTERS:,} characters."
 _STALE_WARNING: Final = (
     "The newest changes are not searched yet: these results are from generation {}, the index is at {}. Try again."
 )
@@ -63,23 +59,6 @@ class SearchSettings:
     sort_by_vector: bool = False
     graph_max_results: int = 20
     graph_time_budget_ms: int = 750
-
-
-@dataclass(frozen=True, slots=True)
-class _RankedChunk:
-    """A chunk with all its scores."""
-
-    header: ChunkHeader
-    fused: FusedHit
-    ruled: RuledScore
-    context: GraphContext | None
-    criticality: str | float | None
-    signals: Signals
-    gain: float
-
-    @property
-    def adjusted(self) -> float:
-        return self.ruled.score + self.gain
 
 
 class SearchService:
@@ -129,12 +108,19 @@ class SearchService:
             self._observer(SearchFailed())
             raise
 
+    ##= docs/spec/knowledge.md#km-search-requests
+    ##% A query of more than 4,000 characters MUST be cut, with a warning, and one of more than 20,000 refused.
     def _search(self, request: SearchRequest) -> SearchResponse:
         query = request.query.strip()
         if not query:
             raise InvalidRequest("query must not be blank.")
+        if len(query) > LARGEST_QUERY_CHARACTERS:
+            raise InvalidRequest(
+                f"query can have at most {LARGEST_QUERY_CHARACTERS:,} characters.", hint="Search for its main sentence."
+            )
         if len(query) > MAX_QUERY_CHARACTERS:
-            raise InvalidRequest(f"query can have at most {MAX_QUERY_CHARACTERS} characters.")
+            query = _first_words(query, MAX_QUERY_CHARACTERS)
+            request = replace(request, query=query, is_cut=True)
         embedding = self._finder.embed_query(query, request.mode)
         with self._slots:
             return self._execute(request, query, embedding)
@@ -178,18 +164,31 @@ class SearchService:
         if by_vector:
             ruled.sort(key=lambda score: _by_cosine(by_number[score.number]))
         # Lower ranks get no graph context, so nothing could move them up.
-        ruled = ruled[: max(limit, self._settings.graph_max_results)]
+        most = max(limit, self._settings.graph_max_results)
+        found_paths = [headers[score.number].artifact.path for score in ruled]
+        further: set[int] = set()
+        if request.group == "file":
+            best, others = best_of_each_file(list(zip(found_paths, ruled, strict=True)))
+            ruled, further = [*best, *others], {score.number for score in others}
+        ruled = ruled[:most]
 
         contexts = self._contexts(request, [headers[score.number] for score in ruled], as_of)
         ranked = self._apply_graph_signals(query, ruled, headers, by_number, contexts, as_of)
         if not by_vector:
-            ranked.sort(key=lambda chunk: (-chunk.adjusted, chunk.header.artifact.path, chunk.header.sequence))
+            ranked.sort(
+                key=lambda chunk: (
+                    chunk.header.number in further,
+                    -chunk.adjusted,
+                    chunk.header.artifact.path,
+                    chunk.header.sequence,
+                )
+            )
         # Only the first chunks are read in full. Chunks that were deleted meanwhile are left out.
         first = [n for chunk in ranked[: max(limit, JUDGED_RESULTS)] if (n := chunk.header.number) > 0]
         rows = dict(self._store.files.chunks(first))
         rows |= scan.rows if scan is not None else {}
         ranked = [chunk for chunk in ranked if chunk.header.number in rows]
-        evidence = _evidence(ranked, rows, found)
+        evidence = evidence_of(ranked, rows, found)
         judgement = judge(evidence)
         level = relevance_level(judgement.best)
         # While files are searched without the index, the rarity of words is not known well enough to say "none".
@@ -197,6 +196,8 @@ class SearchService:
             level = "weak"
 
         warnings = [] if limit == request.limit else [f"The limit was set to {limit}: 1 to {MAX_LIMIT} are allowed."]
+        if request.is_cut:
+            warnings.append(_CUT_WARNING)
         warnings += self._embedding_warnings(request, found, as_of)
         if scan is not None:
             warnings.append(scan.warning())
@@ -210,18 +211,19 @@ class SearchService:
         ##% A search for something that the index does not contain MUST return no results, the message `Nothing relevant
         ##% was found`, and the best weak match in `nearest`.
         if level == "none" and request.only_relevant:
-            nearest, ranked = _nearest(ranked, rows, judgement), []
+            nearest, ranked = nearest_match(ranked, rows, judgement), []
         ranked = ranked[:limit]
         warnings += self._graph_warnings(request, ranked, contexts)
         if self._finder.hides_undated(where, found):
             warnings.append("The recency filter skipped results that have no timestamp.")
+        more = more_in_file(found_paths, [chunk.header.artifact.path for chunk in ranked])
         results = tuple(
-            self._to_result(chunk, rows[chunk.header.number], evidence[chunk.header.number], judgement)
-            for chunk in ranked
+            to_result(chunk, rows[chunk.header.number], evidence[chunk.header.number], judgement, self._links, count)
+            for chunk, count in zip(ranked, more, strict=True)
         )
         if request.explain:
             results = tuple(
-                replace(result, explain=_explain(query, chunk, result.evidence, judgement.best))
+                replace(result, explain=explanation(query, chunk, result.evidence, judgement.best))
                 for result, chunk in zip(results, ranked, strict=True)
             )
         metadata = SearchMetadata(
@@ -285,7 +287,7 @@ class SearchService:
         return warnings
 
     def _graph_warnings(
-        self, request: SearchRequest, ranked: Sequence[_RankedChunk], contexts: GraphContexts
+        self, request: SearchRequest, ranked: Sequence[RankedChunk], contexts: GraphContexts
     ) -> list[str]:
         if not request.include_graph or not ranked:
             return []
@@ -306,7 +308,7 @@ class SearchService:
         fused: Mapping[int, FusedHit],
         contexts: GraphContexts,
         as_of: AsOf,
-    ) -> list[_RankedChunk]:
+    ) -> list[RankedChunk]:
         """The chunks with their graph signals and the gain from them."""
         weights = self._settings.weights.graph
         words = frozenset(re.findall(r"\w+", query.lower()))
@@ -322,73 +324,8 @@ class SearchService:
                 header, context, subsystem_criticality=criticality, words=words, weights=weights, now=now
             )
             gain = graph_gain(signals, weights)
-            ranked.append(_RankedChunk(header, fused[score.number], score, context, criticality, signals, gain))
+            ranked.append(RankedChunk(header, fused[score.number], score, context, criticality, signals, gain))
         return ranked
-
-    ##= docs/spec/knowledge.md#relevance
-    ##% The scores of different queries MUST be comparable.
-    def _to_result(
-        self, ranked: _RankedChunk, row: ChunkRow, evidence: Evidence, judgement: Judgement[int]
-    ) -> SearchResult:
-        chunk, artifact = row.chunk, row.artifact
-        scale = judgement.best
-        found = FoundChunk(
-            chunk_id=chunk.chunk_id,
-            artifact_path=artifact.path,
-            artifact_type=artifact.artifact_type,
-            subsystem=artifact.subsystem,
-            namespace=artifact.namespace,
-            tags=chunk.tags or artifact.tags,
-            title=chunk.title,
-            text=chunk.text,
-            line_start=chunk.line_start,
-            line_end=chunk.line_end,
-            score=ranked.adjusted * scale,
-            relevance=judgement.by_key[ranked.header.number],
-            coverage_missing=bool(ranked.signals.coverage_missing),
-            coverage_ratio=ranked.signals.coverage_ratio,
-            subsystem_criticality=ranked.criticality,
-            git_timestamp=artifact.git.timestamp if artifact.git else None,
-            language=artifact.language,
-            symbols=tuple(
-                FoundSymbol(symbol, self._links.link(artifact.path, symbol.line_start, symbol.line_end))
-                for symbol in row.symbols
-            ),
-            editor_uri=self._links.link(artifact.path, chunk.line_start, chunk.line_end),
-        )
-        scoring = Scoring(
-            vector_score=ranked.fused.cosine,
-            lexical_score=ranked.fused.lexical,
-            weighted_vector_score=ranked.fused.vector_share * scale,
-            weighted_lexical_score=ranked.fused.lexical_share * scale,
-            adjusted_score=ranked.adjusted * scale,
-            signals=ranked.signals,
-        )
-        return SearchResult(found, ranked.context, scoring, evidence)
-
-
-def _evidence(
-    ranked: Sequence[_RankedChunk], rows: Mapping[int, ChunkRow], found: Candidates
-) -> Mapping[int, Evidence]:
-    """What each chunk has in common with the query, by chunk number."""
-    evidence = {}
-    for chunk in ranked:
-        row = rows[chunk.header.number]
-        tokens = frozenset(tokenise(f"{row.chunk.title}\n{row.artifact.path}\n{row.chunk.text}"))
-        cosine = comparable_cosine(chunk.fused.cosine, found.model)
-        evidence[chunk.header.number] = found.asked.topic.evidence(tokens, cosine)
-    return evidence
-
-
-def _nearest(
-    ranked: Sequence[_RankedChunk], rows: Mapping[int, ChunkRow], judgement: Judgement[int]
-) -> NearestMatch | None:
-    """The chunk that is most likely to be about the query."""
-    best = max(ranked, key=lambda chunk: judgement.by_key[chunk.header.number], default=None)
-    if best is None:
-        return None
-    chunk, score = rows[best.header.number].chunk, best.adjusted * judgement.best
-    return NearestMatch(chunk.chunk_id, best.header.artifact.path, chunk.title, chunk.line_start, chunk.line_end, score)
 
 
 ##= docs/spec/knowledge.md#relevance
@@ -399,9 +336,7 @@ def _must_return(request: SearchRequest, found: Candidates) -> bool:
     return bool(request.filters.applied) or found.asked.topic.names_identifier or found.stale_generation is not None
 
 
-def _completed_event(
-    request: SearchRequest, ranked: Sequence[_RankedChunk], contexts: GraphContexts
-) -> SearchCompleted:
+def _completed_event(request: SearchRequest, ranked: Sequence[RankedChunk], contexts: GraphContexts) -> SearchCompleted:
     where = request.filters.where
     skipped = sum(1 for chunk in ranked if chunk.context is None) if request.include_graph else 0
     return SearchCompleted(
@@ -422,16 +357,6 @@ def _by_cosine(hit: FusedHit) -> tuple[float, float, int]:
     return (-hit.cosine if hit.cosine is not None else 2.0, -hit.score, hit.number)
 
 
-##= docs/spec/knowledge.md#km-search-answers
-##% With `explain`, the parts of a score MUST add up to the score.
-def _explain(query: str, ranked: _RankedChunk, evidence: Evidence, scale: float) -> dict[str, Any]:
-    """The parts of a score; their sum is the adjusted score. All are multiplied by the relevance of the best result."""
-    return {
-        "terms": list(query_terms(query)),
-        "lexical": ranked.fused.lexical_share * scale,
-        "vector": ranked.fused.vector_share * scale,
-        "rules": {name: gain * scale for name, gain in ranked.ruled.gains.items()},
-        "graph": ranked.gain * scale,
-        "adjusted_score": ranked.adjusted * scale,
-        "relevance": asdict(evidence),
-    }
+def _first_words(text: str, most: int) -> str:
+    """The beginning of a text, without a part of a word at its end if it has spaces."""
+    return text[:most].rpartition(" ")[0].rstrip() or text[:most]

@@ -56,7 +56,7 @@ def test_the_full_answer_has_the_specified_fields(call: Call) -> None:
 def test_a_concise_result_has_only_what_is_needed_to_choose_it(call: Call) -> None:
     answer = call("km-search", query="siren silence high water")
     first = answer["results"][0]
-    assert set(first) == {"chunk", "graph_context", "scoring"}
+    assert set(first) == {"chunk", "graph_context", "more_in_file", "scoring"}
     required = {"chunk_id", "artifact_path", "line_start", "line_end", "title", "text", "symbols", "symbol_count"}
     assert required <= set(first["chunk"]) <= required | {"text_line_start", "text_omitted"}
     assert set(first["graph_context"]) == {"facts"}

@@ -45,7 +45,7 @@ class SearchFilters(ToolInput):
 ##= docs/spec/knowledge.md#km-search-requests
 ##% The tool `km-search` MUST take `query`, and optionally `limit`, `include_graph`, `filters` and `sort_by_vector`.
 class SearchInput(ToolInput):
-    query: str = Field(min_length=1, max_length=4000, description="Question, words or identifiers")
+    query: str = Field(min_length=1, max_length=20_000, description="Question, words or identifiers")
     limit: int = Field(10, description="1 to 25")
     include_graph: bool = Field(True, description="Add graph context")
     filters: SearchFilters | None = Field(None, description="Only matching results")
@@ -53,6 +53,7 @@ class SearchInput(ToolInput):
     symbol: OneOrMore | None = Field(None, description="Shortcut for filters.symbols")
     kind: OneOrMore | None = Field(None, description="Shortcut for filters.symbol_kinds")
     lang: OneOrMore | None = Field(None, description="Shortcut for filters.symbol_languages")
+    group: Literal["file", "chunk"] = Field("file", description="The best chunk of each file, or the best chunks")
     detail: Detail = "concise"
     explain: bool = Field(False, description="Add the parts of each score")
     context: dict[str, Any] | None = Field(None, description="Stored with the results for later votes")
@@ -101,6 +102,7 @@ def _run_search(given: SearchInput, ctx: Context, request_id: str, tokens: int) 
         filters=parse_filters(filters, now=time.time(), symbol=given.symbol, kind=given.kind, lang=given.lang),
         sort_by_vector=given.sort_by_vector,
         explain=given.explain,
+        group=given.group,
         request_id=request_id,
     )
     response = index.search.search(request)
@@ -114,7 +116,7 @@ def _run_search(given: SearchInput, ctx: Context, request_id: str, tokens: int) 
 
 
 class BatchInput(ToolInput):
-    queries: list[Annotated[str, Field(min_length=1, max_length=4000)]] = Field(
+    queries: list[Annotated[str, Field(min_length=1, max_length=20_000)]] = Field(
         min_length=1, max_length=10, description="Up to 10 questions"
     )
     limit: int = Field(5, description="Results for each, 1 to 25")

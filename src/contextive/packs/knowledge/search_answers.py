@@ -72,6 +72,8 @@ def _full_result(result: SearchResult, terms: Sequence[str]) -> dict[str, Any]:
         "graph_context": _full_graph_context(result.graph_context),
         "scoring": scoring,
     }
+    if result.more_in_file:
+        data["more_in_file"] = result.more_in_file
     if result.explain is not None:
         data["explain"] = dict(result.explain)
     return data
@@ -205,6 +207,8 @@ def _concise_result(
     data: dict[str, Any] = {"chunk": chunk}
     if facts is not None:
         data["graph_context"] = {"facts": list(facts)}
+    if result.more_in_file:
+        data["more_in_file"] = result.more_in_file
     data["scoring"] = {"adjusted_score": result.scoring.adjusted_score}
     shown: dict[str, Any] = concise(data)
     if result.explain is not None:  # not rounded, so that the parts add up

@@ -43,4 +43,5 @@ class NoteIndex:
         from contextive.store.values import ChunkFilter
 
         where = ParsedFilters(ChunkFilter(paths=tuple(f"{folder}/" for folder in folders)))
-        return index.search.search(SearchRequest(query, limit=limit, include_graph=False, filters=where))
+        request = SearchRequest(query, limit=limit, include_graph=False, filters=where, group="chunk")
+        return index.search.search(request)
