@@ -11,10 +11,10 @@ import pytest
 from .source_tree import ROOT, SOURCE, Module, source_modules
 
 PACKAGES = (
-    "errors", "retry", "locks", "file_writing", "toml", "config", "workspace", "trace", "notes", "knowledge", "store",
-    "ingest", "search", "models", "registry", "recipes", "packs", "server", "ops", "cli",
+    "errors", "retry", "locks", "file_writing", "toml", "config", "workspace", "trace", "notes", "knowledge", "review",
+    "store", "ingest", "search", "models", "registry", "recipes", "packs", "server", "ops", "cli",
 )  # fmt: skip
-PURE = ("toml", "trace", "notes", "knowledge")
+PURE = ("toml", "trace", "notes", "knowledge", "review")
 _IO_MODULES = frozenset(
     {
         "aiofiles", "asyncio", "glob", "http", "httpx", "io", "mmap", "multiprocessing", "os", "requests", "select",

@@ -21,8 +21,10 @@ class ParseCache:
     """Parsed values by key. `ProjectFiles` returns the same object while the fingerprint of a file is the same, so an
     entry is valid while the content of its file is the object that it was parsed from."""
 
-    def __init__(self) -> None:
+    def __init__(self, shared: ParseCache | None = None) -> None:
+        """`shared` is another cache, whose values are used and never changed."""
         self._entries: dict[Hashable, _Entry] = {}
+        self._shared = shared
 
     def get(
         self,
@@ -33,7 +35,7 @@ class ParseCache:
     ) -> T:
         """The value of a file. If the file changed but `is_same` says that its value did not, the cached object is
         returned, and everything computed from it stays valid."""
-        entry = self._entries.get(key)
+        entry = self._entries.get(key) or (self._shared._entries.get(key) if self._shared is not None else None)
         if entry is None or entry.content is not content:
             value = parse()
             if entry is not None and is_same is not None and is_same(entry.value, value):

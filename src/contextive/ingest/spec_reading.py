@@ -68,6 +68,14 @@ class SpecReader:
         self._cache = ParseCache()
         self._sources: list[str] = []
 
+    def at(self, files: ProjectFiles) -> SpecReader:
+        """A reader of the same project with other files, such as those of a commit. What is equal is not read again."""
+        other = SpecReader(files, self._formats)
+        other._known = dict(self._known)
+        other._cache = ParseCache(self._cache)
+        other._derived_from, other._documents, other._resolver = self._derived_from, self._documents, self._resolver
+        return other
+
     def find(self, folders: DirectoryListings) -> list[SpecFiles]:
         """The specifications among the files, which are not read."""
         if not self._formats:

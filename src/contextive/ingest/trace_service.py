@@ -230,6 +230,15 @@ class TraceService:
                     return style
         return view.state.usual_style or COMMENT_STYLES[0]
 
+    def state_of(
+        self, files: ProjectFiles, folders: DirectoryListings, settings: TraceSettings | None = None
+    ) -> TraceState:
+        """The state of the project with other files, such as those of a commit, and with the settings in them."""
+        self.view()
+        assert self._project is not None
+        settings = settings or self._settings_in(files, folders)
+        return self._project.at(files, settings).read(folders)
+
     def _current_project(self) -> TracedProject:
         settings = self._settings()
         if self._project is not None and settings == self._project.settings:
@@ -246,10 +255,17 @@ class TraceService:
     ##% A change to `.duvet/config.toml` MUST take effect without a restart.
     def _settings(self) -> TraceSettings:
         content = self.files.read(CONFIG_PATH)
-        if isinstance(content, FileText):
-            if self._config is None or self._config[0] != content:
-                self._config = (content, parse_duvet_config(content.text, CONFIG_PATH, None))
+        if isinstance(content, FileText) and self._config is not None and self._config[0] == content:
             return self._config[1]
+        settings = self._settings_in(self.files, self._folders)
+        if isinstance(content, FileText):
+            self._config = (content, settings)
+        return settings
+
+    def _settings_in(self, files: ProjectFiles, folders: DirectoryListings) -> TraceSettings:
+        content = files.read(CONFIG_PATH)
+        if isinstance(content, FileText):
+            return parse_duvet_config(content.text, CONFIG_PATH, None)
         if content.fingerprint is not None:
             raise ConfigError(f"{CONFIG_PATH} cannot be read: {content.reason}.")
-        return default_trace_settings(str(self.files.root), *self._wanted, self.files.allows, self._folders)
+        return default_trace_settings(str(files.root), *self._wanted, files.allows, folders)

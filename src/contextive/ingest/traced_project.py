@@ -127,6 +127,14 @@ class TracedProject:
         self._declared = DeclaredDocuments()
         self._last: tuple[_Inputs, TraceState] | None = None
 
+    def at(self, files: ProjectFiles, settings: TraceSettings) -> TracedProject:
+        """The same project with other files, such as those of a commit. What is equal is neither parsed nor matched again."""
+        other = TracedProject(files, settings, unify_aliases=self._unify_aliases)
+        other._cache = ParseCache(self._cache)
+        other._reader = self._reader.at(files)
+        other._last = self._last
+        return other
+
     def change_settings(self, settings: TraceSettings) -> None:
         """Use other settings. Parsed sources stay cached; specifications do not, because their format may change."""
         self.settings = settings

@@ -46,6 +46,7 @@ from contextive.server.services import (
     INDEX,
     NOTES,
     RECIPES,
+    REVIEW,
     ROUTER,
     SCHEDULE,
     TRACE,
@@ -254,7 +255,7 @@ class Host:
         self.generation += 1
         provide_services(self, FACTS, SCHEDULE, DOCUMENTS_AND_BACKUPS)
         if loaded.config.trace != old_config.trace:
-            provide_services(self, TRACE)
+            provide_services(self, TRACE, REVIEW)
         if loaded.config.notes != old_config.notes:
             provide_services(self, NOTES, ASK_RULES)
         if any(getattr(loaded.config, k) != getattr(old_config, k) for k in ("providers", "routing", "notes", "store")):

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from contextive.ingest.notes_service import NotesService
+    from contextive.ingest.review_service import ReviewService
     from contextive.ingest.schedule import SchedulePlan
     from contextive.ingest.trace_service import TraceService
     from contextive.models.ask import AskService
@@ -29,6 +30,7 @@ logger = logging.getLogger(__name__)
 
 FACTS = "contextive.packs.introspect:ServerFacts"
 TRACE = "contextive.ingest.trace_service:TraceService"
+REVIEW = "contextive.ingest.review_service:ReviewService"
 REQUIREMENT_SEARCH = "contextive.search.requirement_search:RequirementSearch"
 NOTES = "contextive.ingest.notes_service:NotesService"
 ASK_RULES = "contextive.packs.notes.search_and_ask:AskRules"
@@ -78,6 +80,13 @@ def _trace(host: Host) -> TraceService:
         formats=tuple(map(SpecFormat, trace.formats)) if trace.formats is not None else tuple(SpecFormat),
         hidden_in=[p.name for p in PROFILES.values() if not p.shows_formats] if trace.formats is None else (),
     )
+
+
+def _review(host: Host) -> ReviewService:
+    from contextive.ingest.review_service import ReviewService
+    from contextive.ingest.trace_service import TraceService
+
+    return ReviewService(host.services.get(TraceService))
 
 
 def _requirement_search(host: Host) -> RequirementSearch:
@@ -157,6 +166,7 @@ def _index(host: Host) -> Index:
 SERVICE_FACTORIES: Mapping[str, Callable[[Host], object]] = {
     FACTS: _facts,
     TRACE: _trace,
+    REVIEW: _review,
     REQUIREMENT_SEARCH: _requirement_search,
     NOTES: _notes,
     ASK_RULES: _ask_rules,

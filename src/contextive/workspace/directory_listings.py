@@ -70,6 +70,12 @@ class DirectoryListings:
             self._now[directory] = known
         return known
 
+    def is_directory(self, path: str) -> bool:
+        return os.path.isdir(path)  # noqa: PTH112 - strings, for speed
+
+    def is_regular_file(self, path: str) -> bool:
+        return os.path.isfile(path)  # noqa: PTH113
+
 
 def _scan(directory: str) -> list[tuple[str, bool, bool, bool]]:
     try:

@@ -158,11 +158,11 @@ def _hunks_by_file(difference: bytes) -> dict[str, tuple[Hunk, ...]]:
 
 def _limited_output(root: Path, timeout_seconds: float, arguments: tuple[str, ...]) -> bytes | None:
     """The output of a git command, or None if it fails or writes too much."""
-    command = _command(root, arguments)
+    command = command_line(root, arguments)
     if command is None:
         return None
     with subprocess.Popen(
-        command, env=_environment(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        command, env=git_environment(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
     ) as process:
         timer = threading.Timer(timeout_seconds, process.kill)
         timer.daemon = True
@@ -220,11 +220,11 @@ def _tokens(root: Path, timeout_seconds: float, arguments: tuple[str, ...]) -> G
 
     Git is stopped when the reader stops.
     """
-    command = _command(root, arguments)
+    command = command_line(root, arguments)
     if command is None:
         return
     with subprocess.Popen(
-        command, env=_environment(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        command, env=git_environment(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
     ) as process:
         timer = threading.Timer(timeout_seconds, process.kill)
         timer.daemon = True
@@ -245,13 +245,13 @@ def _tokens(root: Path, timeout_seconds: float, arguments: tuple[str, ...]) -> G
 
 def run_git(root: Path, timeout_seconds: float, *arguments: str) -> bytes | None:
     """The output of a git command, or None if it fails."""
-    command = _command(root, arguments)
+    command = command_line(root, arguments)
     if command is None:
         return None
     try:
         done = subprocess.run(
             command,
-            env=_environment(),
+            env=git_environment(),
             stdin=subprocess.DEVNULL,
             capture_output=True,
             timeout=timeout_seconds,
@@ -262,12 +262,12 @@ def run_git(root: Path, timeout_seconds: float, *arguments: str) -> bytes | None
     return done.stdout
 
 
-def _command(root: Path, arguments: tuple[str, ...]) -> list[str] | None:
+def command_line(root: Path, arguments: tuple[str, ...]) -> list[str] | None:
     program = shutil.which("git")
     return None if program is None else [program, "-C", str(root), *_SAFE_OPTIONS, *arguments]
 
 
-def _environment() -> dict[str, str]:
+def git_environment() -> dict[str, str]:
     """The environment without variables that affect git, plus settings against prompts, fetches and locks."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("GIT_", "SSH_", "GPG_"))}
     return kept | {

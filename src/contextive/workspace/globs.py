@@ -85,16 +85,17 @@ class Glob:
     def walk(self, root: str, allows: Allows | None = None, folders: DirectoryListings | None = None) -> Iterator[str]:
         """The paths of all matching regular files, relative to `root`, in a stable order and without duplicates."""
         components, base = self._components, self.base
+        folders = folders or DirectoryListings()
         start = os.path.join(root, base)  # noqa: PTH118 - strings, for speed
-        if not components or not os.path.isdir(start):  # noqa: PTH112
+        if not components or not folders.is_directory(start):
             return
         prefix = f"{base}/" if base and base != "/" else base
         first = sum(1 for part in base.split("/") if part)
         skip = _VCS_FOLDERS | GENERATED_FOLDERS if self.skip_generated else _VCS_FOLDERS
-        walk = _GlobWalk(self, root, components, skip, allows, folders or DirectoryListings())
+        walk = _GlobWalk(self, root, components, skip, allows, folders)
         if first == len(components) - 1 and isinstance(components[first], str):
             path = f"{prefix}{components[first]}"
-            if os.path.isfile(os.path.join(root, path)):  # noqa: PTH113, PTH118
+            if folders.is_regular_file(os.path.join(root, path)):  # noqa: PTH118
                 yield path
         else:
             found: list[str] = []

@@ -21,6 +21,7 @@ pack = Pack(
         "validate_citation",
         "list_invalid_citations",
         "spec_status",
+        "review_changes",
     ),
     needs="specifications",
     guide=SYSTEM_PROMPT,
@@ -40,13 +41,16 @@ _ORDER: Final = (
     "next_requirement",
     "get_section",
     "spec_status",
+    "review_changes",
 )
 """The tools in listing order: those of the Duvet MCP specification as it lists them, then the others."""
 
 
 def load_declarations() -> None:
     """Import the modules of the pack, each of which adds its declarations."""
-    for part in ("citation_tools", "requirement_tools", "next_steps", "spec_tools", "resources", "prompts"):
+    for part in (
+        "citation_tools", "requirement_tools", "next_steps", "spec_tools", "review_tools", "resources", "prompts",
+    ):  # fmt: skip
         import_module(f"contextive.packs.trace.{part}")
     pack.tools.sort(key=lambda tool: _ORDER.index(tool.name))
 

@@ -1,0 +1,151 @@
+"""Reviews of the changes in a project: reads both versions from git and from disk, and compares them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Iterator
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from contextive.errors import ConfigError
+from contextive.ingest.trace_service import TraceService
+from contextive.ingest.traced_project import TraceState
+from contextive.review.findings import Finding
+from contextive.review.requirement_changes import MentionedIn
+from contextive.review.review import review_versions
+from contextive.review.versions import ProjectVersion
+from contextive.workspace.files import FileText, ProjectFiles
+from contextive.workspace.git_trees import CommitTree, GitTrees, WorkingTree
+from contextive.workspace.tree_files import ReadObject, TreeDifference, TreeFiles, TreeListings, TreeTexts
+
+WORKING_TREE = "working tree"
+_MAX_NOTICES = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Review:
+    """The findings of a change, and what was compared."""
+
+    findings: tuple[Finding, ...]
+    base: str
+    """The commit before the change."""
+    head: str
+    """The commit after it, or "working tree"."""
+    changed_files: int
+    notices: tuple[str, ...] = ()
+    """What could not be compared."""
+
+    @property
+    def as_of(self) -> dict[str, Any]:
+        shown: dict[str, Any] = {"base": self.base, "head": self.head, "changed_files": self.changed_files}
+        return shown | {"notices": list(self.notices)} if self.notices else shown
+
+
+class ReviewService:
+    """Compares versions of one project. What it reads of a version is kept for the next review."""
+
+    def __init__(self, trace: TraceService) -> None:
+        self._trace = trace
+        self._profiles: dict[TraceService, ReviewService] = {trace: self}
+        self._lock = threading.Lock()
+        self._disk = WorkingTree(trace.files.root)
+        self._texts = TreeTexts()
+
+    def for_profile(self, profile: str) -> ReviewService:
+        """Reviews of the specifications that a profile shows."""
+        trace = self._trace.for_profile(profile)
+        with self._lock:
+            return self._profiles.setdefault(trace, ReviewService(trace))
+
+    @property
+    def root(self) -> Path:
+        return self._trace.files.root
+
+    ##= docs/spec/review.md#git
+    ##% Without a head, a review MUST be about the working tree with staged and untracked files; without a base, it MUST
+    ##% start where the work since the default branch began.
+    def review(
+        self,
+        base: str | None = None,
+        head: str | None = None,
+        *,
+        timeout_seconds: float = 60.0,
+        mentioned_in: MentionedIn | None = None,
+    ) -> Review:
+        with self._lock:
+            return self._review(GitTrees(self.root, timeout_seconds), base, head, mentioned_in)
+
+    def _review(self, git: GitTrees, base: str | None, head: str | None, mentioned_in: MentionedIn | None) -> Review:
+        head_commit = git.commit_of(head) if head is not None else git.head()
+        base_commit = git.commit_of(base) if base is not None else git.merge_base(head_commit)
+        old_tree, new_tree = git.tree(base_commit), git.tree(head_commit)
+        own_files = git.own_files()
+        self._disk.keep_only(own_files.union(old_tree.files))
+        before = self._difference(old_tree, own_files)
+        after = self._difference(new_tree, own_files) if head is not None else TreeDifference({}, frozenset())
+        changed = frozenset(path for path in before.paths | after.paths if _differs(path, before, after))
+        notices = list(_submodule_notices(old_tree, new_tree))
+        with git.objects() as objects:
+            new_files, new_state = self._version(after, objects.read)
+            old_files, old_state = self._old_version(before, objects.read, new_state, notices)
+            cited = frozenset(_files_to_compare(old_state, new_state, changed))
+            old = ProjectVersion(old_state.analysis, _texts(old_files, cited))
+            new = ProjectVersion(new_state.analysis, _texts(new_files, cited))
+        findings = review_versions(old, new, cited, mentioned_in)
+        shown_head = head_commit if head is not None else WORKING_TREE
+        return Review(tuple(findings), base_commit, shown_head, len(changed), tuple(notices[:_MAX_NOTICES]))
+
+    def _difference(self, tree: CommitTree, own_files: frozenset[str]) -> TreeDifference:
+        other = {path: tree.files[path] for path in self._disk.differing(tree.files)}
+        return TreeDifference(other, own_files - tree.files.keys())
+
+    def _version(self, difference: TreeDifference, read: ReadObject) -> tuple[ProjectFiles, TraceState]:
+        """The files of a version and what they trace; without a difference, the files on disk."""
+        if not difference.paths:
+            return self._trace.files, self._trace.view().state
+        files = TreeFiles(self._trace.files, difference, self._texts, read)
+        return files, self._trace.state_of(files, TreeListings(str(self.root), difference))
+
+    def _old_version(
+        self, difference: TreeDifference, read: ReadObject, new: TraceState, notices: list[str]
+    ) -> tuple[ProjectFiles, TraceState]:
+        try:
+            return self._version(difference, read)
+        except ConfigError as error:
+            notices.append(
+                f"The configuration before the change is not valid, so that of now was used: {error.message}"
+            )
+        files = TreeFiles(self._trace.files, difference, self._texts, read)
+        return files, self._trace.state_of(files, TreeListings(str(self.root), difference), new.settings)
+
+
+def _differs(path: str, before: TreeDifference, after: TreeDifference) -> bool:
+    """Whether a file differs between two versions that are both described by how they differ from the disk."""
+    if (path in before.absent) != (path in after.absent):
+        return True
+    return before.other.get(path) != after.other.get(path)
+
+
+def _files_to_compare(old: TraceState, new: TraceState, changed: AbstractSet[str]) -> Iterator[str]:
+    """The files with citations that changed, or that only one of the two configurations reads, or reads differently."""
+    before, after = old.analysis.files, new.analysis.files
+    for key in before.keys() | after.keys():
+        was, now = before.get(key), after.get(key)
+        path = next(file.citations[0].source for file in (was, now) if file is not None)
+        if path in changed or was is None or now is None or was.parsed != now.parsed:
+            yield path
+    named = {citation.source for state in (old, new) for citation in state.analysis.declarations.citations}
+    yield from named & changed
+
+
+def _texts(files: ProjectFiles, paths: Iterable[str]) -> dict[str, str]:
+    contents = ((path, files.read(path)) for path in paths)
+    return {path: content.text for path, content in contents if isinstance(content, FileText)}
+
+
+def _submodule_notices(old: CommitTree, new: CommitTree) -> Iterator[str]:
+    for path in sorted(old.submodules.keys() | new.submodules.keys()):
+        if old.submodules.get(path) != new.submodules.get(path):
+            yield f"The submodule {path} changed; the files in it were not compared."
