@@ -33,6 +33,7 @@ BUDGETS: Final[Mapping[str, int]] = {
     "get_section": 4_000,
     "find_usages": 2_000,
     "orient": 1_200,
+    "review_changes": 2_000,
 }
 """The most tokens of a default answer. Any other tool has ANSWER_TOKENS."""
 ARRAYS: Final = frozenset(
@@ -265,6 +266,7 @@ def _trace_calls(sampler: Sampler) -> Iterator[Call]:
     for citation in sampler.citations:
         yield Call("get_citation_context", {"citation_id": citation})
     yield Call("next_requirement")
+    yield Call("review_changes", {"base": "HEAD"})
 
 
 def all_tools(host: Host) -> dict[str, Tool]:

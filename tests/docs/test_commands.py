@@ -2,7 +2,8 @@
 
 In a `console` block every line `$ contextive-mcp …` or `$ duvet …` is run, one after the other in a new project. It must
 exit with 0, or with the code in a comment such as `# exit 2` at its end. A block marked `console files` runs in a
-project with the files that the page shows above it in blocks marked `file=name`. In a `sh` block commands are only
+project with the files that the page shows above it in blocks marked `file=name`. A block marked `console review` runs in a
+repository with a commit of the first text of each file, and the last text in the working tree. In a `sh` block commands are only
 parsed; use it for commands that run until they are stopped.
 """
 
@@ -16,6 +17,7 @@ import pytest
 
 from contextive.cli.parser import build_parser, parse
 from tests.processes import run_in_process
+from tests.workspace.repositories import commit, init
 
 from .pages import Block, blocks, blocks_of
 
@@ -38,15 +40,23 @@ def shown_output(block: Block) -> list[str]:
 
 
 def files_above(block: Block) -> dict[str, str]:
-    """Return the files shown above a block, each with its last text, if the block is marked `files`."""
-    if "files" not in block.info.split():
+    """Return the files shown above a block, each with its last text, if the block is marked `files` or `review`."""
+    if not {"files", "review"} & set(block.info.split()):
         return {}
     return {above.file: above.text for above in blocks_of(block.page) if above.file and above.line < block.line}
+
+
+def commit_first_texts(block: Block, project: Path) -> None:
+    """Commit the first text of each file shown above a block that is marked `review`."""
+    first = {above.file: above.text for above in reversed(blocks_of(block.page)) if above.file}
+    commit(init(project), first, 1_700_000_000)
 
 
 @pytest.mark.parametrize("block", [block for block in blocks("console") if commands(block)], ids=str)
 def test_console_blocks_run_and_print_the_output_shown(block: Block, tmp_path: Path) -> None:
     (tmp_path / "project").mkdir()
+    if "review" in block.info.split():
+        commit_first_texts(block, tmp_path / "project")
     for name, text in files_above(block).items():
         path = tmp_path / "project" / name
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -119,7 +119,7 @@ def test_another_level_is_reported(project: ReviewedProject, old: str, new: str,
 
 
 ##= docs/spec/review.md#findings
-##% A new requirement of level MUST that no code implements MUST be reported as such.
+##% A new requirement of the highest level that no code implements MUST be reported as such.
 def test_a_new_must_without_code_is_reported(project: ReviewedProject) -> None:
     project.write("docs/spec/door.md", SPEC + "The key MUST be kept inside.\nThe key MAY be blue.\n")
     assert project.kinds() == ["must_without_code", "requirement_added"]

@@ -22,8 +22,8 @@ def project(tmp_path: Path) -> ReviewedProject:
 
 
 ##= docs/spec/review.md#git
-##% Without a head, a review MUST be about the working tree with staged and untracked files; without a base, it MUST
-##% start where the work since the default branch began.
+##% Without a head, a review MUST be about the working tree with staged and untracked files; without a base, it starts
+##% where the work since the default branch began.
 def test_without_refs_a_review_is_about_everything_since_the_default_branch(project: ReviewedProject) -> None:
     project.git("switch", "-q", "-c", "work")
     commit(project.root, {"src/door.py": DOOR.replace("bolt, 2", "bolt, 3")}, 1_700_000_001)
@@ -69,7 +69,7 @@ def test_the_sources_and_specifications_of_each_version_are_those_of_its_own_con
 
 
 ##= docs/spec/review.md#git
-##% The name of a revision MUST be resolved as a commit and MUST NOT be able to be an option of git.
+##% The name of a revision MUST be resolved as a commit and never be an option of git.
 @pytest.mark.parametrize(
     "revision",
     [
@@ -86,7 +86,7 @@ def test_a_revision_that_is_no_commit_is_refused(project: ReviewedProject, revis
 
 
 ##= docs/spec/review.md#git
-##% A review MUST NOT run a hook, a filter or another program that the repository configures, and MUST NOT fetch anything.
+##% A review MUST NOT fetch anything or run a hook, a filter or another program that the repository configures.
 def test_no_program_that_the_repository_configures_is_run(project: ReviewedProject, tmp_path: Path) -> None:
     mark = tmp_path / "ran"
     trap = tmp_path / "trap.sh"

@@ -64,8 +64,8 @@ class ReviewService:
         return self._trace.files.root
 
     ##= docs/spec/review.md#git
-    ##% Without a head, a review MUST be about the working tree with staged and untracked files; without a base, it MUST
-    ##% start where the work since the default branch began.
+    ##% Without a head, a review MUST be about the working tree with staged and untracked files; without a base, it
+    ##% starts where the work since the default branch began.
     def review(
         self,
         base: str | None = None,

@@ -27,6 +27,8 @@ list_uncited_requirements: "What is missing?": `list_uncited_requirements`.
 validate_citation: After you wrote a citation comment, check it with `validate_citation`; `list_invalid_citations`
 shows what is broken now.
 
+review_changes: "Am I done?": `review_changes` says what your change means for the requirements.
+
 list_pages: "What do people know about it?": `km-search`, or `list_pages` and `get_page` for notes.
 
 ask: `ask` answers a question from the notes, with sources.

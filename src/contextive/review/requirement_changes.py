@@ -154,7 +154,7 @@ class _Comparison:
 
 
 ##= docs/spec/review.md#findings
-##% A new requirement of level MUST that no code implements MUST be reported as such.
+##% A new requirement of the highest level that no code implements MUST be reported as such.
 def _added(new: Requirement) -> Finding:
     if _is_open_must(new):
         tests = [citation.id for citation in new.citations_of(CitationType.TEST)]

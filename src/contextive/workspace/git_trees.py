@@ -53,7 +53,7 @@ class GitTrees:
         self._deadline = time.monotonic() + timeout_seconds
 
     ##= docs/spec/review.md#git
-    ##% The name of a revision MUST be resolved as a commit and MUST NOT be able to be an option of git.
+    ##% The name of a revision MUST be resolved as a commit and never be an option of git.
     def commit_of(self, revision: str) -> str:
         """The commit that a branch, tag or hash names. Raises InvalidRequest if there is none."""
         shown = revision[:80]
@@ -206,7 +206,7 @@ class ObjectReader:
 
 
 ##= docs/spec/review.md#git
-##% A review MUST NOT run a hook, a filter or another program that the repository configures, and MUST NOT fetch anything.
+##% A review MUST NOT fetch anything or run a hook, a filter or another program that the repository configures.
 class WorkingTree:
     """The object names of the files of a working tree. A file is hashed again only after a change."""
 

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from contextive.errors import InvalidRequest
 from contextive.ingest.notes_service import NotesService
 from contextive.ingest.review_service import ReviewService
 from contextive.packs.trace.lists import PAGE_SIZE
@@ -13,6 +14,7 @@ from contextive.packs.trace.pack import LABELS, pack
 from contextive.packs.trace.schemas import PageInput
 from contextive.registry import Context, Reply
 from contextive.registry.budget import page_within
+from contextive.registry.registry import safe_repr
 from contextive.review.findings import Kind, count_kinds
 from contextive.review.reports import finding_to_dict
 
@@ -25,10 +27,10 @@ class ReviewInput(PageInput):
     base: str | None = Field(
         None,
         max_length=256,
-        description="Commit, branch or tag before the change; default: where it left the main branch",
+        description="Commit before the change; default: where it left the main branch",
     )
     head: str | None = Field(None, max_length=256, description="Commit after the change; default: the working tree")
-    kind: Kind | None = Field(None, description="Only findings of this kind")
+    kind: str | None = Field(None, description="Only this kind, as in counts")
 
 
 class ReviewSchema(BaseModel):
@@ -36,9 +38,9 @@ class ReviewSchema(BaseModel):
 
     model_config = ConfigDict(extra="allow", frozen=True)
 
-    findings: list[dict[str, Any]] = Field(description="Each has id, kind, place, requirement, reason and do")
-    counts: dict[str, int] = Field(description="Findings by kind")
-    as_of: dict[str, Any] = Field(description="The commits that were compared")
+    findings: list[dict[str, Any]] = Field(description="Each has id, kind, place, requirement, reason, do")
+    counts: dict[str, int]
+    as_of: dict[str, Any]
     next_cursor: str | None = None
 
 
@@ -55,6 +57,8 @@ class ReviewSchema(BaseModel):
     timeout_seconds=60.0,
 )
 def review_changes(given: ReviewInput, ctx: Context) -> Reply:
+    if given.kind is not None and given.kind not in tuple(Kind):
+        raise InvalidRequest(f"No kind {safe_repr(given.kind)}.", hint=f"Kinds: {', '.join(Kind)}.")
     notes = ctx.service(NotesService)
 
     def mentioned_in(identifier: str) -> list[str]:
@@ -63,7 +67,7 @@ def review_changes(given: ReviewInput, ctx: Context) -> Reply:
     review = (
         ctx.service(ReviewService).for_profile(ctx.profile).review(given.base, given.head, mentioned_in=mentioned_in)
     )
-    chosen = [one for one in review.findings if given.kind in (None, one.kind)]
+    chosen = [one for one in review.findings if given.kind in (None, one.kind.value)]
     limit = PAGE_SIZE if given.limit is None else given.limit
     tokens = REVIEW_TOKENS - _REST_TOKENS if given.limit is None else _NO_LIMIT
     page = page_within("review", chosen, given.cursor, tokens=tokens, show=finding_to_dict, limit=limit)
