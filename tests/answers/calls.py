@@ -19,6 +19,8 @@ from contextive.registry.budget import ANSWER_TOKENS, compact_json, estimated_to
 from contextive.server.host import Host
 from contextive.server.profiles import PROFILES
 
+from .project import CANARY
+
 BUDGETS: Final[Mapping[str, int]] = {
     "km-search-batch": 5_000,
     "km-coverage-summary": 1_500,
@@ -84,6 +86,10 @@ class Size:
     error: str = ""
     is_same: bool = True
     """Whether the first text is the structured data as compact JSON."""
+    carrying: frozenset[str] = frozenset()
+    """The fields of the answer with text that the project's files contain and the arguments do not."""
+    untrusted: tuple[str, ...] = ()
+    """The fields that the answer itself names as such."""
 
     @property
     def tokens(self) -> int:
@@ -284,8 +290,21 @@ def measure(host: Host, call: Call) -> Size:
     except ContextiveError as error:
         return Size(call, 0, 0, error.full_message())
     texts = [block.text for block in result.content if isinstance(block, Text)]
-    is_same = bool(texts) and texts[0] == compact_json(result.data)
-    return Size(call, estimated_tokens(result.data), -(-sum(map(len, texts)) // 4), is_same=is_same)
+    return Size(
+        call,
+        estimated_tokens(result.data),
+        -(-sum(map(len, texts)) // 4),
+        is_same=bool(texts) and texts[0] == compact_json(result.data),
+        carrying=frozenset(_fields_with_project_text(result.data, call.arguments)),
+        untrusted=result.untrusted,
+    )
+
+
+def _fields_with_project_text(data: Mapping[str, Any], arguments: Mapping[str, Any]) -> Iterator[str]:
+    given = compact_json(arguments)
+    for name, value in data.items():
+        if any(found.group() not in given for found in CANARY.finditer(compact_json(value))):
+            yield name
 
 
 def median_of_searches(sizes: Sequence[Size]) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -26,6 +27,8 @@ _ADJECTIVE_LIST = (
     "remaining expired pending confirmed overdue provisional incoming outgoing partial duplicate scheduled"
 )
 _NOUNS, _VERBS, _ADJECTIVES = _NOUN_LIST.split(), _VERB_LIST.split(), _ADJECTIVE_LIST.split()
+CANARY = re.compile(rf"(?i)lighthouse|\b(?:{'|'.join(_VERBS)})_(?:{'|'.join(_ADJECTIVES)})_")
+"""Found in every heading, sentence, tag and symbol of the project, and in the name of no file."""
 _LEVELS = ("MUST", "MUST", "MUST NOT", "SHOULD", "MAY")
 
 
@@ -49,7 +52,9 @@ class _Generator:
 
     def files(self) -> Mapping[str, str]:
         found = {f"docs/spec/{spec}.md": self._specification_text(spec) for spec in self.requirements}
-        found["README.md"] = f"# Harbour operations\n\nThis README explains the project. {self._sentence()}\n"
+        found["README.md"] = (
+            f"# Harbour lighthouse operations\n\nThis README explains the project. {self._sentence()}\n"
+        )
         found["docs/subsystems.json"] = self._catalog()
         found |= {f"docs/{self._phrase('-', 3)}-{n}.md": self._document() for n in range(DOCUMENTS)}
         found |= {f"notes/{slug}.md": self._note(at) for at, slug in enumerate(self.notes)}
@@ -72,33 +77,36 @@ class _Generator:
         return f"{self._random.choice(_VERBS)}_{self._random.choice(_ADJECTIVES)}_{self._phrase('_', 2)}"
 
     def _class_name(self) -> str:
-        return "".join(word.title() for word in self._random.sample(_NOUNS, 3))
+        return "".join(word.title() for word in (*self._random.sample(_NOUNS, 2), "lighthouse"))
 
     def _sentence(self) -> str:
         words = self._random
         return (
-            f"When the {words.choice(_ADJECTIVES)} {words.choice(_NOUNS)} of a {words.choice(_NOUNS)} changes, operators "
-            f"{words.choice(_VERBS)} the {words.choice(_ADJECTIVES)} {words.choice(_NOUNS)} and {words.choice(_VERBS)} "
+            f"When the {words.choice(_ADJECTIVES)} {words.choice(_NOUNS)} of a lighthouse {words.choice(_NOUNS)} changes, "
+            f"operators {words.choice(_VERBS)} the {words.choice(_ADJECTIVES)} {words.choice(_NOUNS)} and {words.choice(_VERBS)} "
             f"the {words.choice(_NOUNS)} {words.choice(_NOUNS)}."
         )
 
     def _specification(self) -> list[tuple[str, list[str]]]:
         """Sections, each with its title and sentences."""
         return [
-            (f"{self._phrase(' ', 2).capitalize()} {number}", [self._requirement(number, n) for n in range(10)])
+            (
+                f"{self._phrase(' ', 1).capitalize()} lighthouse {number}",
+                [self._requirement(number, n) for n in range(10)],
+            )
             for number in range(SECTIONS)
         ]
 
     def _requirement(self, section: int, number: int) -> str:
         words = self._random
         return (
-            f"The {words.choice(_NOUNS)} {words.choice(_NOUNS)} {words.choice(_LEVELS)} {words.choice(_VERBS)} the "
+            f"The {words.choice(_NOUNS)} lighthouse {words.choice(_LEVELS)} {words.choice(_VERBS)} the "
             f"{words.choice(_ADJECTIVES)} {words.choice(_NOUNS)} of {words.choice(_NOUNS)} {section} before a "
             f"{words.choice(_NOUNS)} {words.choice(_NOUNS)} is {words.choice(_ADJECTIVES)} for more than {number + 2} minutes."
         )
 
     def _specification_text(self, spec: str) -> str:
-        parts = [f"# {spec.title()} of vessels\n"]
+        parts = [f"# {spec.title()} of lighthouse vessels\n"]
         for title, sentences in self.requirements[spec]:
             parts.append(f"## {title}\n\n{self._sentence()}\n\n" + "\n".join(sentences) + "\n")
         return "\n".join(parts)
@@ -120,8 +128,10 @@ class _Generator:
 
     def _document(self) -> str:
         subsystem, module = self._random.choice(self.modules)
-        parts = [f"# {self._phrase(' ', 3).title()}\n\nSee [the code](../{self._path((subsystem, module))}).\n"]
-        parts += [f"## {self._phrase(' ', 3).title()}\n\n{self._paragraph(5)}\n" for _ in range(15)]
+        parts = [
+            f"# {self._phrase(' ', 2).title()} Lighthouse\n\nSee [the code](../{self._path((subsystem, module))}).\n"
+        ]
+        parts += [f"## {self._phrase(' ', 2).title()} Lighthouse\n\n{self._paragraph(5)}\n" for _ in range(15)]
         return "\n".join(parts)
 
     def _paragraph(self, sentences: int) -> str:
@@ -132,8 +142,8 @@ class _Generator:
         linked = self.notes[1:] if at == 0 else [self.notes[0], *self._random.sample(self.notes, 8)]
         links = "\n".join(f"- [[{slug}]]: {self._sentence()}" for slug in linked)
         paragraphs = "\n\n".join(self._paragraph(4) for _ in range(60 if at == 1 else 4))
-        front_matter = f"---\ntags: [harbour, {self._random.choice(_NOUNS)}]\n---\n"
-        return f"{front_matter}# {self._phrase(' ', 4).title()}\n\n{paragraphs}\n\n{links}\n"
+        front_matter = f"---\ntags: [lighthouse, {self._random.choice(_NOUNS)}]\n---\n"
+        return f"{front_matter}# {self._phrase(' ', 3).title()} Lighthouse\n\n{paragraphs}\n\n{links}\n"
 
     def _source(self, module: tuple[str, str]) -> str:
         imported = self._random.sample(self.modules, 4)

@@ -78,6 +78,20 @@ def test_the_text_of_an_answer_is_its_structured_data(sizes: Sequence[Size]) -> 
     assert {size.call.tool for size in sizes if not size.is_same} <= ARRAYS
 
 
+##= docs/spec/host.md#tool-calls
+##% A result MUST name once the fields that can hold text from project files.
+def test_every_field_with_text_of_the_project_is_named(sizes: Sequence[Size]) -> None:
+    unnamed = {(size.call.tool, field) for size in sizes for field in size.carrying - set(size.untrusted)}
+    assert unnamed == set()
+
+
+def test_a_tool_names_only_fields_that_its_answers_have(host: Host, sizes: Sequence[Size]) -> None:
+    seen = {(size.call.tool, field) for size in sizes for field in size.untrusted}
+    schemas = {name: (tool.untrusted, tool.output_schema or {}) for name, tool in all_tools(host).items()}
+    possible = {(name, field) for name, (_, schema) in schemas.items() for field in schema.get("properties", ())}
+    assert {(name, field) for name, (fields, _) in schemas.items() for field in fields} <= seen | possible
+
+
 def test_the_script_prints_the_table_of_a_project(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "berth.md").write_text("# Berth\n\nA berth is a place for a ship.\n", encoding="utf-8")

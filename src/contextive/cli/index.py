@@ -108,6 +108,7 @@ def run_status(options: argparse.Namespace) -> int:
     """Print the state of the index and the health of the project. Returns 1 if the index cannot be read."""
     from contextive.ops.index_status import health_of, status_of
     from contextive.packs.introspect import HealthCheck
+    from contextive.server.call_counts import read_call_counts
 
     status: dict[str, Any]
     try:
@@ -122,7 +123,7 @@ def run_status(options: argparse.Namespace) -> int:
         try:
             status = {"health": health_of(host.checks())}
             if "index" not in status["health"]["reasons"]:
-                status = status_of(host.index(), status["health"])
+                status = status_of(host.index(), status["health"], read_call_counts(host.state_dir))
         finally:
             host.close()
     if options.json:

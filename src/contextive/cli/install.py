@@ -6,8 +6,9 @@ import argparse
 import json
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from contextive.cli.load_project import project_dir
 from contextive.cli.parser import add_write_option
@@ -21,7 +22,11 @@ from contextive.ops.clients import (
     UserEnvironment,
     installed_clients,
 )
+from contextive.registry.vendors import SKILL_FOLDERS
 from contextive.trace.reports.safe_text import printable_lines
+
+if TYPE_CHECKING:
+    from contextive.ops.skill_files import SkillChange
 
 
 def configure_install(parser: argparse.ArgumentParser) -> None:
@@ -40,7 +45,12 @@ def configure_install(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--write", action="store_true", help="write the file; without it, only the diff is shown")
     add_write_option(parser)
-    parser.add_argument("--remove", action="store_true", help="remove the server from the file")
+    parser.add_argument(
+        "--skills", action="store_true", help="also write the skills of this package where the client looks for skills"
+    )
+    parser.add_argument(
+        "--remove", action="store_true", help="remove the server from the file, and with --skills the skills"
+    )
     parser.add_argument(
         "--name", default=SERVER_NAME, metavar="NAME", help=f"name of the server in the file (default: {SERVER_NAME})"
     )
@@ -60,7 +70,12 @@ def run_install(options: argparse.Namespace) -> int:
         return _install_all(options)
     if options.client not in CLIENTS:
         return _print_entry(options)
-    facts = _install(CLIENTS[options.client], options)
+    client = CLIENTS[options.client]
+    skills = _plan_skills(client, options) if options.skills else None
+    facts = _install(client, options)
+    if skills is not None:
+        facts["skills"] = _install_skills(skills, client, options)
+        _print_paragraph(options)
     if options.json:
         print_data(json.dumps(facts, indent=2, ensure_ascii=False))
     return 0
@@ -89,11 +104,18 @@ def _install_all(options: argparse.Namespace) -> int:
         raise UsageError("--file and --scope need the name of a client.")
     found = installed_clients(project_dir(options), _user_environment())
     results, failed = [], False
+    seen: set[Path] = set()  # several clients read the same directory of skills
     for client in found:
         if not options.json:
             print_line(f"{client.title}:")
         try:
-            results.append(_install(client, options))
+            has_skills = options.skills and client.key in SKILL_FOLDERS
+            skills = [c for c in _plan_skills(client, options) if c.file not in seen] if has_skills else []
+            facts = _install(client, options)
+            if skills:
+                seen.update(change.file for change in skills)
+                facts["skills"] = _install_skills(skills, client, options)
+            results.append(facts)
         except ContextiveError as error:
             failed = True
             results.append({"client": client.key, "error": error.as_dict()})
@@ -104,6 +126,8 @@ def _install_all(options: argparse.Namespace) -> int:
         print_data(json.dumps(results, indent=2, ensure_ascii=False))
     elif not found:
         print_line(f"No client was found. Name one: {', '.join(CLIENTS)}, or any other name for the entry as JSON.")
+    if options.skills and found:
+        _print_paragraph(options)
     return 1 if failed else 0
 
 
@@ -156,11 +180,53 @@ def _install(client: ClientApp, options: argparse.Namespace) -> dict[str, Any]:
     return facts
 
 
+def _plan_skills(client: ClientApp, options: argparse.Namespace) -> Sequence[SkillChange]:
+    from contextive.ops.skill_files import plan_skills
+
+    scope = options.scope or client.scopes[0]
+    return plan_skills(client, scope, project_dir(options), _user_environment(), remove=options.remove)
+
+
+def _install_skills(
+    changes: Sequence[SkillChange], client: ClientApp, options: argparse.Namespace
+) -> list[dict[str, Any]]:
+    """Write the skills of one client, or show what would change. Returns the facts for `--json`."""
+    from contextive.ops.skill_files import write_skills
+
+    needed = [change for change in changes if change.is_needed]
+    if options.write:
+        write_skills(needed)
+    if not options.json:
+        for change in changes:
+            if change.state == "changed":
+                print_line(f"{change.display_path} was changed by somebody, so it stays as it is.")
+            elif change.is_needed:
+                _print_diff(change.diff())
+        if not needed:
+            print_line(f"The skills of {client.title} are up to date.")
+        elif options.write:
+            print_line(f"{'Removed' if options.remove else 'Wrote'} {', '.join(c.display_path for c in needed)}.")
+        else:
+            print_line("Nothing was written. Run the command again with --write to write these files.")
+    return [
+        {"file": str(c.file), "state": c.state, "written": options.write and c.is_needed, "diff": c.diff()}
+        for c in changes
+    ]
+
+
+def _print_paragraph(options: argparse.Namespace) -> None:
+    from contextive.ops.skill_files import agents_paragraph
+
+    if not options.json and not options.remove:
+        print_line("For agents that read AGENTS.md or CLAUDE.md, you can add this paragraph to that file yourself:")
+        print_text(f"\n{agents_paragraph()}\n")
+
+
 def _user_environment() -> UserEnvironment:
     return UserEnvironment(sys.platform, Path.home(), os.environ)
 
 
-def _print_change(diff: str, display_path: str, title: str, facts: dict[str, Any]) -> None:
+def _print_diff(diff: str) -> None:
     if sys.stdout.isatty():
         from rich.console import Console
         from rich.syntax import Syntax
@@ -170,6 +236,10 @@ def _print_change(diff: str, display_path: str, title: str, facts: dict[str, Any
     else:
         print_text(diff)
     print_line()
+
+
+def _print_change(diff: str, display_path: str, title: str, facts: dict[str, Any]) -> None:
+    _print_diff(diff)
     if not facts["written"]:
         print_line(f"Nothing was written. Run the command again with --write to change {display_path}.")
         return

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 SNIPPET_LINES = 3
 _MAX_LINE = 110
 """Longer lines of a snippet are cut in a pipe."""
+_MAX_CALLS = 8
+"""The most tools whose calls are shown on a terminal."""
 
 
 def print_rows(rows: Sequence[Sequence[str]]) -> None:
@@ -112,8 +114,16 @@ def _status_rows(status: Mapping[str, Any]) -> list[tuple[str, RenderableType]]:
         ("last run", _run_text(run) if run else "none"),
         ("now", _escaped(str(status["now"]))),
         ("store", f"{_escaped(str(store.get('store', '')))}, {size:.1f} MB"),
+        ("calls", _calls_text(status["calls"])),
     ]
     return [*rows, *(("warning", f"[yellow]{_escaped(str(text))}[/]") for text in store.get("warnings", ()))]
+
+
+def _calls_text(calls: Mapping[str, Any]) -> str:
+    if not calls["by_tool"]:
+        return "none"
+    counts = ", ".join(f"{name} {count}" for name, count in list(calls["by_tool"].items())[:_MAX_CALLS])
+    return f"{_escaped(counts)}  [dim]since {_escaped(calls['since'])}, only on this machine[/]"
 
 
 def _run_text(run: Mapping[str, Any]) -> str:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from contextive.registry.vendors import CLIENT_SETTINGS
 from contextive.toml.editor import table_text
 
 InstallScope = Literal["project", "user"]
@@ -66,9 +67,10 @@ class ClientApp:
             arguments += ["--project", _WORKSPACE]
         elif scope in self.explicit_project_scopes:
             arguments += ["--project", project]
+        settings = dict(CLIENT_SETTINGS.get(self.key, ()))
         if self.is_command_list:
-            return {**dict(self.extra), "command": [command, *arguments]}
-        return {**dict(self.extra), "command": command, "args": arguments}
+            return {**dict(self.extra), "command": [command, *arguments], **settings}
+        return {**dict(self.extra), "command": command, "args": arguments, **settings}
 
     def snippet(self, name: str, entry: Mapping[str, Any]) -> str:
         """The text of a file that has only this entry."""

@@ -7,6 +7,7 @@ from typing import Any
 
 from contextive.packs.introspect import HealthCheck
 from contextive.search.index import Index
+from contextive.server.call_counts import CallCounts
 
 
 def health_of(checks: Sequence[HealthCheck]) -> dict[str, Any]:
@@ -15,7 +16,9 @@ def health_of(checks: Sequence[HealthCheck]) -> dict[str, Any]:
     return {"status": "degraded" if reasons else "ok", "reasons": reasons}
 
 
-def status_of(index: Index, health: Mapping[str, Any]) -> dict[str, Any]:
+##= docs/spec/commands.md#status
+##% The command `status` MUST show how often each tool was called.
+def status_of(index: Index, health: Mapping[str, Any], calls: CallCounts) -> dict[str, Any]:
     """The state of the index, with the most important facts first."""
     as_of = index.as_of()
     run = index.last_run()
@@ -34,5 +37,6 @@ def status_of(index: Index, health: Mapping[str, Any]) -> dict[str, Any]:
         "repo_head": as_of.repo_head,
         "last_run": {"profile": run.profile, "started_at": run.started_at, "success": run.success} if run else None,
         "now": index.status() or "idle",
+        "calls": {"since": calls.since or None, "by_tool": dict(calls.by_tool)},
         "store": dict(index.store.health()),
     }

@@ -25,6 +25,7 @@ BUILTIN: dict[str, str] = {
     "notes": "contextive.packs.notes",
     "knowledge": "contextive.packs.knowledge",
     "workflows": "contextive.packs.workflows",
+    "skills": "contextive.packs.skills",
     "spexus": "contextive.packs.spexus",
 }
 """Name and module of each built-in pack, in the order in which tools are listed."""

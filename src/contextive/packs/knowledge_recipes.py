@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import Field
 
-from contextive.packs.recipe_runner import LONGEST_RUN_SECONDS, RecipeRunAnswer, run_recipe
+from contextive.packs.recipe_runner import LONGEST_RUN_SECONDS, RUN_FIELDS, RecipeRunAnswer, run_recipe
 from contextive.recipes.recipe import RECIPE_RUNNER_LABEL, RecipePaths
 from contextive.registry import Annotations, Context, Pack, Scope, ToolInput
 from contextive.registry.budget import Detail
@@ -49,6 +49,7 @@ def declare(pack: Pack) -> None:
         labels=("knowledge", RECIPE_RUNNER_LABEL),
         safety_notes="Calls the tools that the recipe names, with your scope; some index, write or back up.",
         invocation_hints="for routine tasks that take several tools; dry_run shows the steps first",
+        untrusted=RUN_FIELDS,
         annotations=Annotations(read_only=False, destructive=False, idempotent=False, open_world=True),
         timeout_seconds=LONGEST_RUN_SECONDS,
     )(recipe_run)

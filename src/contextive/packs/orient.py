@@ -57,6 +57,17 @@ class OrientAnswer(ToolOutput):
     "tests, documents and notes that matter, each with its place and reason. Call it first.",
     labels=("orientation",),
     invocation_hints="first, and before changing a part of the project",
+    untrusted=(
+        "project",
+        "subsystems",
+        "specifications",
+        "read_first",
+        "requirements",
+        "code",
+        "tests",
+        "documents",
+        "notes",
+    ),
     essential=True,
     output=OrientAnswer,
 )

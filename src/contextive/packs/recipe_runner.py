@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 LONGEST_RUN_SECONDS = 86_400.0
 """Overrides the server's time limit for tools; each run has its own limit."""
+RUN_FIELDS = ("outputs", "steps")
+"""The fields of a run that contain what the called tools and models returned."""
 
 
 class RecipeStepAnswer(BaseModel):

@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import Field, create_model
 
 from contextive.config import Workflow
-from contextive.packs.recipe_runner import LONGEST_RUN_SECONDS, RecipeRunAnswer, run_recipe
+from contextive.packs.recipe_runner import LONGEST_RUN_SECONDS, RUN_FIELDS, RecipeRunAnswer, run_recipe
 from contextive.recipes.recipe import RECIPE_RUNNER_LABEL, ModelCall, Recipe, VariableType
 from contextive.recipes.workflow import recipe_from_workflow
 from contextive.registry import Annotations, Context, Pack, Scope, Tool, ToolInput
@@ -71,6 +71,7 @@ def _declare(result: Pack, recipe: Recipe, known: Mapping[str, Tool]) -> None:
             open_world=asks_model or bool(unknown) or any(tool.annotations.open_world for tool in called),
         ),
         timeout_seconds=LONGEST_RUN_SECONDS,
+        untrusted=RUN_FIELDS,
     )(run)
 
 

@@ -109,6 +109,8 @@ class Tool:
     """Time limit for a tool that takes long; None means the limit of the server."""
     list_field: str | None = None
     """The field of the result that is the whole answer where a plain array is expected."""
+    untrusted: tuple[str, ...] = ()
+    """The top-level fields of the result that can hold text from the project's files or from a model."""
     schemas: ToolSchemas | None = None
     """Schemas from `declared.json`; None means they are generated from the types of the handler."""
 
@@ -284,6 +286,7 @@ class Pack:
         needs: str | None = None,
         timeout_seconds: float | None = None,
         list_field: str | None = None,
+        untrusted: Sequence[str] = (),
     ) -> Callable[[F], F]:
         """Declare the decorated `handler(input, ctx) -> output` as a tool. Its type annotations define the schemas.
 
@@ -313,6 +316,7 @@ class Pack:
                     needs=self.needs if needs is None else needs,
                     timeout_seconds=timeout_seconds,
                     list_field=list_field,
+                    untrusted=tuple(untrusted),
                 )
             )
             return handler
@@ -333,6 +337,7 @@ class Pack:
         in_parts: bool = False,
         members: tuple[str, ...] = (),
         listed: bool = True,
+        needs: str = "",
     ) -> Callable[[F], F]:
         """Declare the decorated `read(variables, ctx)` as the resource at `uri`, which may be a template.
 
@@ -354,6 +359,7 @@ class Pack:
                     members=members,
                     listed=listed,
                     pack=self.name,
+                    needs=needs,
                 )
             )
             return read
@@ -368,6 +374,7 @@ class Pack:
         description: str,
         arguments: Sequence[PromptArgument] = (),
         scope: Scope = Scope.READER,
+        needs: str | None = None,
     ) -> Callable[[F], F]:
         """Declare the decorated `render(arguments, ctx) -> messages` as a prompt."""
 
@@ -382,7 +389,7 @@ class Pack:
                     arguments=tuple(arguments),
                     scope=scope,
                     pack=self.name,
-                    needs=self.needs,
+                    needs=self.needs if needs is None else needs,
                 )
             )
             return render

@@ -75,6 +75,8 @@ class ToolResult:
     as_of: Freshness
     is_error: bool = False
     meta: Mapping[str, Any] = field(default_factory=dict)
+    untrusted: tuple[str, ...] = ()
+    """The fields of the data that can hold text from the project's files or from a model."""
 
     @property
     def text(self) -> str:
@@ -364,7 +366,10 @@ class Dispatcher:
                 f"The answer of {tool.name} has {size} bytes; the limit is {self.limits.result_bytes}.",
                 hint="Use a limit or a filter to get less.",
             )
-        return ToolResult(data, content, self._freshness(), reply.is_error, reply.meta)
+        ##= docs/spec/host.md#tool-calls
+        ##% A result MUST name once the fields that can hold text from project files.
+        untrusted = tuple(name for name in tool.untrusted if isinstance(data, dict) and name in data)
+        return ToolResult(data, content, self._freshness(), reply.is_error, reply.meta, untrusted)
 
 
 ##= docs/spec/host.md#tool-calls

@@ -66,6 +66,7 @@ def _tool_to_dict(tool: Tool) -> dict[str, Any]:
     return _fields_of(tool, _TOOL_FIELDS) | {
         "scope": tool.scope.value,
         "labels": list(tool.labels),
+        "untrusted": list(tool.untrusted),
         "annotations": asdict(tool.annotations),
         "meta": dict(tool.meta),
         "input_schema": tool.input_schema,
@@ -82,6 +83,7 @@ def _tool_from_dict(entry: Mapping[str, Any], pack: str, load: Callable[[], Pack
         load=code,
         scope=Scope(entry["scope"]),
         labels=tuple(entry["labels"]),
+        untrusted=tuple(entry["untrusted"]),
         annotations=Annotations(**entry["annotations"]),
         meta=entry["meta"],
         pack=pack,

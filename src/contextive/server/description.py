@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from contextive.registry import Scope, Surface, Tool
+from contextive.server.extensions import extensions_of
 from contextive.server.host import Host
 from contextive.server.instructions import write_instructions
 from contextive.server.presence import EVERYTHING
@@ -19,6 +20,7 @@ PROTOCOL_VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "20
 def describe_server(host: Host, profile: Profile, scope: Scope) -> dict[str, Any]:
     """Identity, protocol, capabilities, and everything offered to a caller with `scope`."""
     surface = host.surface(profile, scope)
+    extensions = extensions_of(surface)
     return {
         "name": profile.server_name,
         "title": profile.title,
@@ -34,6 +36,7 @@ def describe_server(host: Host, profile: Profile, scope: Scope) -> dict[str, Any
             "prompts": {"listChanged": True},
             "completions": {},
             "logging": {},
+            **({"extensions": extensions} if extensions else {}),
         },
         "packs": list(host.pack_names(profile)),
         "tools": [describe_tool(tool) for tool in surface.tools.values()],

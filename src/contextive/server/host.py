@@ -36,6 +36,7 @@ from contextive.registry import (
 from contextive.registry.threads import run_in_thread
 from contextive.server.assembly import Assembly, assemble, limits_of
 from contextive.server.auth import Authenticator
+from contextive.server.call_counts import CallCounter
 from contextive.server.presence import Presence
 from contextive.server.profiles import PROFILES, Profile
 from contextive.server.services import (
@@ -93,11 +94,12 @@ class Host:
         self._pack_names: dict[str, tuple[str, ...]] = {}
         self._config_listeners: list[Callable[[], None]] = []
         self.services = Services()
+        self._calls = CallCounter()
         self.assembly = assemble(loaded.config, self._extra_packs)
         self.dispatcher = Dispatcher(
             self.assembly.registry,
             limits=limits_of(loaded.config),
-            observers=[log_call],
+            observers=[log_call, self._calls],
             freshness=lambda: Freshness.now(self.generation),
         )
         self._index: Index | None = None
@@ -289,7 +291,9 @@ class Host:
     ##= docs/spec/host.md#shutdown
     ##% Before it exits, the server MUST close its open connections and streams.
     def close(self) -> None:
-        """Stop background work and close the index."""
+        """Stop background work, close the index, and save how often each tool was called."""
+        if self.mode != "in-process":
+            self._calls.save(self.state_dir)
         index, self._index = self._index, None
         if index is not None:
             index.close()

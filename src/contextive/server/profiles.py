@@ -48,7 +48,7 @@ PROFILES: Mapping[str, Profile] = {
             version=__version__,
             purpose="Contextive traces this project's requirements to the code and tests that cite them, searches its "
             "code, documents and notes, and shows how they are connected.",
-            packs=("orient", "introspect", "trace", "notes", "knowledge", "workflows"),
+            packs=("orient", "introspect", "trace", "notes", "knowledge", "workflows", "skills"),
             with_plugins=True,
             lists_everything=False,
         ),

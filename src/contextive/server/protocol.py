@@ -27,6 +27,7 @@ from contextive.errors import CapabilityMissing, ContextiveError, InvalidRequest
 from contextive.registry import Caller, Context, InputNeeded, Prompt, Resource, Surface
 from contextive.registry.paging import page_of
 from contextive.server.client import McpClient, remember_log_level
+from contextive.server.extensions import extensions_of
 from contextive.server.handshake import check_initialize
 from contextive.server.instructions import write_instructions
 from contextive.server.logs import log_refusal
@@ -34,6 +35,7 @@ from contextive.server.notifications import NotificationHub
 from contextive.server.profiles import Profile
 from contextive.server.request_params import explain_invalid_params, resolve_aliases
 from contextive.server.sdk import connection_of, pin_requested_version
+from contextive.server.skills import add_skill_methods
 from contextive.server.wire import (
     body_to_wire,
     failure_to_wire,
@@ -94,6 +96,7 @@ class McpHandlers:
         self.list_version: int | None = None
         """The version of the list of resources that clients know; None before one has asked for the list."""
         self.server = self._build()
+        add_skill_methods(self)
 
     def surface(self, caller: Caller) -> Surface:
         return self.host.surface_for(self.profile, caller)
@@ -374,7 +377,7 @@ class _MessageMiddleware:
             raise MCPError(types.INTERNAL_ERROR, "Internal error", {"code": "internal_error"}) from None
         if ctx.method in ("initialize", "server/discover"):
             await self._handlers.refresh_presence()
-            return self._with_instructions(ctx, result)
+            return self._with_offer(ctx, result)
         if ctx.method == "resources/list" and isinstance(result, dict):
             return fields_to_top(result)
         if ctx.method == "notifications/initialized":
@@ -397,7 +400,7 @@ class _MessageMiddleware:
     ##% An `initialize` request MUST be answered with a JSON-RPC 2.0 response that has all required fields.
     ##= docs/spec/spexus.md#response-envelope
     ##% The response to `initialize` MUST hold all its data in the object `result`.
-    def _with_instructions(self, ctx: RequestContext, result: HandlerResult) -> HandlerResult:
+    def _with_offer(self, ctx: RequestContext, result: HandlerResult) -> HandlerResult:
         body = (
             result.model_dump(by_alias=True, mode="json", exclude_none=True)
             if isinstance(result, BaseModel)
@@ -408,7 +411,11 @@ class _MessageMiddleware:
         ##% The result MUST have the field `instructions`, which is a string.
         ##= docs/spec/host.md#capabilities
         ##% The instructions MUST be generated from what the caller is offered at that moment.
-        body["instructions"] = self._handlers.instructions(self._handlers.caller_of(ctx))
+        caller = self._handlers.caller_of(ctx)
+        body["instructions"] = self._handlers.instructions(caller)
+        if extensions := extensions_of(self._handlers.surface(caller)):
+            # Here, because the SDK removes extensions from the answer to `initialize`.
+            body["capabilities"]["extensions"] = body["capabilities"].get("extensions", {}) | extensions
         return body
 
     ##= docs/spec/host.md#malformed-messages

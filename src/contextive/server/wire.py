@@ -34,8 +34,10 @@ from contextive.registry import (
     ToolResult,
 )
 from contextive.registry.paging import Page
+from contextive.registry.vendors import tool_meta
 
 AS_OF_META_KEY = "contextive/as_of"
+UNTRUSTED_META_KEY = "contextive/untrusted"
 MISSING_META_KEY = "contextive/missing"
 FIELDS_META_KEY = "contextive/fields"
 LEGACY_RESOURCE_NOT_FOUND = -32002
@@ -58,17 +60,8 @@ def tool_to_wire(tool: Tool) -> types.Tool:
             idempotent_hint=annotations.idempotent,
             open_world_hint=annotations.open_world,
         ),
-        _meta={**dict(tool.meta), **_vendor_meta(tool)} or None,
+        _meta={**dict(tool.meta), **tool_meta(tool)} or None,
     )
-
-
-##= docs/spec/host.md#listing
-##% Clients that load tools on demand MUST be told which tools to load always, and get a search hint for each tool.
-def _vendor_meta(tool: Tool) -> dict[str, Any]:
-    """The keys of vendors. They are in this one table."""
-    hint = tool.invocation_hints or ", ".join(tool.labels)
-    values = {"anthropic/alwaysLoad": tool.essential or None, "anthropic/searchHint": hint or None}
-    return {key: value for key, value in values.items() if value is not None}
 
 
 def resources_to_wire(page: Page[ResourceEntry], *, with_fields: bool = False) -> types.ListResourcesResult:
@@ -156,11 +149,12 @@ def body_to_wire(body: ResourceBody) -> types.TextResourceContents | types.BlobR
 ##= docs/spec/host.md#tool-calls
 ##% A result MUST report the freshness of its data.
 def result_to_wire(result: ToolResult) -> types.CallToolResult:
+    untrusted = {UNTRUSTED_META_KEY: list(result.untrusted)} if result.untrusted else {}
     return types.CallToolResult(
         content=[content_to_wire(block) for block in result.content],
         structured_content=result.data if not result.is_error else None,
         is_error=result.is_error,
-        _meta={AS_OF_META_KEY: result.as_of.as_dict(), **result.meta},
+        _meta={AS_OF_META_KEY: result.as_of.as_dict(), **untrusted, **result.meta},
     )
 
 

@@ -14,6 +14,7 @@ from contextive.ops.doctor_index import diagnose_index
 from contextive.ops.index_status import status_of
 from contextive.search import embedding_worker
 from contextive.search.index import Index
+from contextive.server.call_counts import CallCounts
 from contextive.server.host import Host
 
 from .conftest import OpenHost
@@ -33,7 +34,7 @@ def reported(host: Host) -> dict[str, Any]:
         "health of the index": int(re.findall(r"(\d+) vectors pending", health["index"])[0]),
         "health of the embeddings": _first_number(health["embeddings"]),
         "doctor": _first_number(doctor) if "no embedding" in doctor else 0,
-        "status": status_of(index, {})["vectors_to_make"],
+        "status": status_of(index, {}, CallCounts())["vectors_to_make"],
         "metrics": int(float(re.findall(rb"\ncontextive_missing_embeddings (\S+)", host.render_metrics())[0])),
     }
 

@@ -71,6 +71,7 @@ class NodeAnswer(GraphAnswer):
     "TestCase (Test), Symbol, Subsystem, Requirement, Section, Specification, Note, Chunk and others.",
     labels=LABELS,
     invocation_hints="to see what a file, symbol, requirement or note is connected to",
+    untrusted=("node", "relationships"),
     output=NodeAnswer,
 )
 def graph_node(given: NodeInput, ctx: Context) -> Reply:
@@ -129,6 +130,7 @@ class SubsystemAnswer(GraphAnswer):
     description="A subsystem, the nodes up to `depth` hops away with the path to each, and its files. Page with cursor.",
     labels=LABELS,
     invocation_hints="before working on a part of the project, to see its files and what it is connected to",
+    untrusted=("subsystem", "related", "artifacts"),
     output=SubsystemAnswer,
 )
 def graph_subsystem(given: SubsystemInput, ctx: Context) -> Reply:
@@ -190,6 +192,7 @@ class GraphSearchAnswer(ToolOutput):
     "contain it.",
     labels=LABELS,
     invocation_hints="to find the id for km-graph-node or the name for km-graph-subsystem",
+    untrusted=("results",),
 )
 def graph_search(given: GraphSearchInput, ctx: Context) -> GraphSearchAnswer:
     index = index_of(ctx)
@@ -223,6 +226,7 @@ class TestsOfAnswer(GraphAnswer):
     description="The test files that exercise a class, function or method, by the symbol's id.",
     labels=LABELS,
     invocation_hints="before changing code, to know which tests to run; symbol ids are in search results",
+    untrusted=("symbol", "tests"),
     output=TestsOfAnswer,
 )
 def graph_tests_of(given: TestsOfInput, ctx: Context) -> Reply:

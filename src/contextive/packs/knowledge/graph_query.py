@@ -76,6 +76,7 @@ class QueryReply(ToolOutput):
     scope=Scope.MAINTAINER,
     labels=LABELS,
     invocation_hints="for questions that the other graph tools cannot answer, such as which tests exercise a subsystem's code",
+    untrusted=("rows",),
 )
 def graph_query_tool(given: QueryInput, ctx: Context) -> QueryReply:
     from contextive.search.graph_query import GraphQuery, Hop, run_query

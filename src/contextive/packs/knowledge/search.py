@@ -77,6 +77,7 @@ class SearchAnswer(ToolOutput):
     essential=True,
     labels=LABELS,
     invocation_hints="to find where something is done, decided or described, before reading files",
+    untrusted=("results", "metadata"),
     output=SearchAnswer,
 )
 def search(given: SearchInput, ctx: Context) -> Reply:
@@ -136,6 +137,7 @@ class BatchAnswer(ToolOutput):
     description="Several km-search queries at once, without graph context.",
     labels=LABELS,
     invocation_hints="to search for several things, or for one thing in different words",
+    untrusted=("answers",),
     output=BatchAnswer,
 )
 def search_batch(given: BatchInput, ctx: Context) -> Reply:

@@ -45,6 +45,7 @@ class UsagesAnswer(GraphAnswer):
     description="Where a function, method or class is defined, called and tested.",
     labels=LABELS,
     invocation_hints="before changing or removing a symbol",
+    untrusted=("usages",),
     output=UsagesAnswer,
 )
 def find_usages(given: UsagesInput, ctx: Context) -> Reply:

@@ -48,6 +48,7 @@ _FRAME_TOKENS, _LINK_TOKENS, _GRAPH_TOKENS, _PROBLEM_TOKENS = 150, 400, 700, 400
     description="Pages with slug, title, path, tags and dates, newest first; filter by tag or folder.",
     labels=_LABELS,
     invocation_hints="to see which pages exist",
+    untrusted=("pages",),
     list_field="pages",
 )
 def list_pages(given: PagesInput, ctx: Context) -> PagesAnswer:
@@ -122,6 +123,7 @@ def _date(seconds: float | None) -> str | None:
     description="One page: content, outlinks and backlinks. A long page comes in parts.",
     labels=_LABELS,
     invocation_hints="to read a page",
+    untrusted=("title", "content", "outlinks", "backlinks", "tags", "aliases"),
 )
 def get_page(given: PageInput, ctx: Context) -> PageAnswer:
     view, note = ctx.service(NotesService).page(given.slug)
@@ -167,6 +169,7 @@ def _omitted(**lists: tuple[Sequence[str], Sequence[str]]) -> dict[str, int] | N
     description="Up to 20 pages about some words or a question, best first, each with an excerpt.",
     labels=_LABELS,
     invocation_hints="to find pages by words or by meaning",
+    untrusted=("results", "nearest", "corrected"),
     list_field="results",
 )
 def search_pages(given: SearchInput, ctx: Context) -> PageHits:
@@ -202,6 +205,7 @@ def _what_to_try(ctx: Context) -> str:
     description="An answer written by a model from the pages, with sources.",
     labels=_LABELS,
     invocation_hints="for a question that several pages answer together",
+    untrusted=("answer", "sources"),
     needs="models",
     annotations=Annotations(idempotent=False, open_world=True),
 )
@@ -220,6 +224,7 @@ async def ask_pages(given: AskInput, ctx: Context) -> AskAnswer:
     description="Outlinks and backlinks of a page, and the graph of its neighbours.",
     labels=_LABELS,
     invocation_hints="to see what a page is related to",
+    untrusted=("outlinks", "backlinks", "localGraph"),
 )
 def get_connections(given: ConnectionsInput, ctx: Context) -> ConnectionsAnswer:
     view, note = ctx.service(NotesService).page(given.slug)

@@ -57,6 +57,7 @@ class DeleteInput(ToolInput):
     labels=_LABELS,
     safety_notes="Writes a file below the notes folder; never overwrites one.",
     annotations=Annotations(read_only=False, idempotent=False),
+    untrusted=("title", "similar"),
 )
 def create_page(given: CreateInput, ctx: Context) -> ChangeAnswer:
     return _change_answer(_editor(ctx).create_page(given.title, given.content, slug=given.slug, tags=given.tags))
@@ -70,6 +71,7 @@ def create_page(given: CreateInput, ctx: Context) -> ChangeAnswer:
     labels=_LABELS,
     safety_notes="Replaces the page's file.",
     annotations=Annotations(read_only=False, destructive=True),
+    untrusted=("title",),
 )
 def update_page(given: UpdateInput, ctx: Context) -> ChangeAnswer:
     if given.content is None and given.tags is None:
@@ -85,6 +87,7 @@ def update_page(given: UpdateInput, ctx: Context) -> ChangeAnswer:
     labels=_LABELS,
     safety_notes="Rewrites links in other pages.",
     annotations=Annotations(read_only=False, destructive=True, idempotent=False),
+    untrusted=("title", "left"),
 )
 def rename_page(given: RenameInput, ctx: Context) -> ChangeAnswer:
     if not given.new_title and not given.new_slug:
@@ -102,6 +105,7 @@ def rename_page(given: RenameInput, ctx: Context) -> ChangeAnswer:
     labels=_LABELS,
     safety_notes="Deletes the page's file and edits pages that link to it.",
     annotations=Annotations(read_only=False, destructive=True, idempotent=False),
+    untrusted=("title", "left"),
 )
 def delete_page(given: DeleteInput, ctx: Context) -> ChangeAnswer:
     written = _editor(ctx).delete_page(given.slug, version=given.version, keep_links=given.keep_links)

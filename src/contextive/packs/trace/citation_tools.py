@@ -46,6 +46,7 @@ class ValidationAnswer(ToolOutput):
     "you would paste it, with or without comment prefix. Returns the part that fails and a corrected citation.",
     labels=LABELS,
     invocation_hints="before or after writing a citation comment",
+    untrusted=("nearest", "suggestion", "requirements", "match"),
     output=ValidationAnswer,
 )
 def validate_citation(given: CitationInput, ctx: Context) -> Reply:
@@ -76,6 +77,7 @@ def validate_citation(given: CitationInput, ctx: Context) -> Reply:
     "the reason, the nearest match and a corrected citation.",
     labels=LABELS,
     invocation_hints="after a change of a specification or of citations",
+    untrusted=("result",),
     output=PageSchema,
 )
 def list_invalid_citations(given: PageInput, ctx: Context) -> Reply:
@@ -167,6 +169,7 @@ class CitationContext(ToolOutput):
     description="The comment of one citation and the code below it.",
     labels=LABELS,
     invocation_hints="to read the code that cites a requirement",
+    untrusted=("context", "code", "comment_text"),
     output=CitationContext,
 )
 def get_citation_context(given: ContextInput, ctx: Context) -> Reply:

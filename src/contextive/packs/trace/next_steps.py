@@ -88,6 +88,7 @@ _DETAILS: Final = (
     "it, what is missing, and the exact comment to add.",
     labels=LABELS,
     invocation_hints="when you start to work on a requirement",
+    untrusted=("identifier", "text", "citations", "missing"),
     output=ExplanationSchema,
 )
 def explain_requirement(given: IdentifierInput, ctx: Context) -> Reply:
@@ -120,6 +121,7 @@ class NextInput(ToolInput):
     essential=True,
     labels=LABELS,
     invocation_hints="when asked to continue implementing a specification",
+    untrusted=("identifier", "text", "citations", "missing"),
     output=ExplanationSchema,
 )
 def next_requirement(given: NextInput, ctx: Context) -> Reply:

@@ -54,6 +54,7 @@ class SearchInput(ListInput):
     "path, text, level and status of each.",
     labels=LABELS,
     invocation_hints="to find which requirement a piece of work is about",
+    untrusted=("result",),
     output=PageSchema,
 )
 def search_requirements(given: SearchInput, ctx: Context) -> Reply:
@@ -88,6 +89,7 @@ class RequirementStatusAnswer(ToolOutput):
     "several sections, the least finished occurrence counts.",
     labels=LABELS,
     invocation_hints="to see whether a requirement still needs work",
+    untrusted=("requirements",),
     output=RequirementStatusAnswer,
 )
 def get_requirement_status(given: IdentifierInput, ctx: Context) -> Reply:
@@ -118,6 +120,7 @@ class UncitedInput(ListInput):
     description="Requirements without any citation: identifier, full_path, text, level, status.",
     labels=LABELS,
     invocation_hints="to see what nobody has begun",
+    untrusted=("result",),
     output=PageSchema,
 )
 def list_uncited_requirements(given: UncitedInput, ctx: Context) -> Reply:
@@ -147,6 +150,7 @@ def list_uncited_requirements(given: UncitedInput, ctx: Context) -> Reply:
     "more todos first. The status describes the implementation; `detail` says if it needs tests.",
     labels=LABELS,
     invocation_hints="to plan what to do next",
+    untrusted=("result",),
     output=PageSchema,
 )
 def get_prioritized_requirements(given: ListInput, ctx: Context) -> Reply:
@@ -181,6 +185,7 @@ class SectionAnswer(ToolOutput):
     description="The text of one section of a specification; long ones in parts, by offset.",
     labels=LABELS,
     invocation_hints="to read what surrounds a requirement",
+    untrusted=("title", "content"),
     output=SectionAnswer,
 )
 def get_section(given: SectionInput, ctx: Context) -> Reply:
