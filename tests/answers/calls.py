@@ -31,6 +31,7 @@ BUDGETS: Final[Mapping[str, int]] = {
     "km-graph-subsystem": 2_000,
     "next_requirement": 2_000,
     "explain_requirement": 2_000,
+    "spec_status": 2_000,
     "get_page": 4_000,
     "get_section": 4_000,
     "find_usages": 2_000,
@@ -261,9 +262,14 @@ def _trace_calls(sampler: Sampler) -> Iterator[Call]:
         yield Call(tool)
     yield Call("search_requirements", {"query": "the"})
     yield Call("validate_citation", {"citation": "//= no-such-specification#section\n//# no such sentence"})
+    for spec, section in sampler.sections[:1]:
+        yield Call("validate_citation", {"citation": f"//= {spec}#{section}\n//# The berth must be reserved."})
     for name in sampler.specifications[:1]:
         yield Call("resolve_spec_id", {"url": name})
     yield Call("resolve_spec_id", {"url": "no-such-specification"})
+    yield Call("spec_status")
+    for name in sampler.specifications[:1]:
+        yield Call("spec_status", {"spec": name})
     for identifier in sampler.requirements:
         yield Call("get_requirement_status", {"req_identifier": identifier})
         yield Call("explain_requirement", {"req_identifier": identifier})

@@ -85,7 +85,7 @@ def test_a_server_on_a_terminal_says_where_it_is(project: Path) -> None:
     os.close(slave)
     try:
         printed = b""
-        while b"Ctrl-C" not in printed and (block := os.read(master, 65536)):
+        while b"openapi.json" not in printed and (block := os.read(master, 65536)):
             printed += block
         assert re.search(rf"Serving {project.name} at http://127\.0\.0\.1:\d+/mcp\.", printed.decode())
     finally:

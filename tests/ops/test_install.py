@@ -126,6 +126,24 @@ def test_a_server_is_added_once_and_removed_again(
     assert "nothing to do" in in_process_cli.run(*arguments, "--remove", env=PATH).stdout
 
 
+@pytest.mark.parametrize(
+    ("client", "question"),
+    [
+        ("claude-code", "asks you to approve the server"),
+        ("vscode", "asks whether you trust the server"),
+        ("kiro", "asks before it calls a tool"),
+        ("gemini-cli", "only in a folder that you trust"),
+        ("copilot-cli", "until you trust the folder"),
+        ("zed", "only after you trust the project"),
+    ],
+)
+def test_install_says_once_what_the_client_asks_next(
+    in_process_cli: InProcessCli, home: Path, client: str, question: str
+) -> None:
+    printed = in_process_cli.run("install", client, "--write", env=PATH).stdout
+    assert printed.count(question) == 1
+
+
 ##= docs/spec/commands.md#install
 ##% A change to a client's file MUST preserve everything else in it, including comments, and keep a copy of the old
 ##% file.

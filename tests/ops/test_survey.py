@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shlex
 import sys
 from pathlib import Path
 from typing import Any
@@ -202,3 +204,48 @@ def test_the_doctor_reports_cited_specifications_that_are_not_downloaded(in_proc
         in output
     )
     assert "→ Run duvet report --fetch" in output
+
+
+CODE = "class HarbourMaster:\n    def __init__(self):\n        self.ships = []\n\n\ndef main():\n    HarbourMaster()\n"
+GUIDE = "# Guide\n\n## When the tide turns\n\nWait for high water.\n"
+VAULT = {"Home.md": "# Home of all boats\n\nSee [[boats]].\n", "boats.md": "# Boats\n\nSee [[Home]].\n"}
+
+
+##= docs/spec/commands.md#init
+##% The output of `init` MUST end with a search and a question that have an answer in the project.
+@pytest.mark.parametrize(
+    ("files", "question"),
+    [
+        ({"src/harbour.py": CODE, "docs/guide.md": GUIDE}, "find_usages"),
+        ({"src/harbour.py": CODE}, "find_usages"),
+        ({"docs/guide.md": GUIDE}, "orient"),
+        ({"docs/spec/pot.md": REQUIREMENTS.replace("Brewing", "How to brew")}, "next_requirement"),
+        (VAULT, "orient"),
+    ],
+    ids=["code and documents", "code", "documents", "specification", "vault"],
+)
+def test_the_first_search_and_question_have_an_answer(
+    in_process_cli: InProcessCli, files: dict[str, str], question: str
+) -> None:
+    write(in_process_cli.folder, files)
+    printed = in_process_cli.run("init", "--yes", env=ON_PATH).stdout
+    search, asked = (shlex.split(re.sub(r"\s+# .*", "", line))[1:] for line in printed.splitlines()[-2:])
+    assert (search[0], asked[:2]) == ("search", ["call", question])
+    environment = {"CONTEXTIVE_KNOWLEDGE__EMBEDDING_MODEL": "none"}
+    found = json.loads(in_process_cli.run(*search, "--json", env=environment).stdout)["results"]
+    assert found[0]["chunk"]["artifact_path"] in files
+    answer = json.loads(in_process_cli.run(*asked, env=environment).stdout)
+    assert any(path in json.dumps(answer) for path in files)
+
+
+def test_init_says_what_it_found(in_process_cli: InProcessCli) -> None:
+    write(in_process_cli.folder, {**VAULT, "src/harbour.py": CODE, "tests/test_harbour.py": "def test_it(): ...\n"})
+    write(in_process_cli.folder, {"docs/spec/pot.md": REQUIREMENTS})
+    [summary] = [line for line in in_process_cli.run("init", env=ON_PATH).stdout.splitlines() if "Scanned" in line]
+    assert summary == "Scanned 5 files: 3 documents, 2 files of source code, 1 file of tests, 3 requirements."
+
+
+def test_an_empty_project_gets_no_question(in_process_cli: InProcessCli) -> None:
+    printed = in_process_cli.run("init", env=ON_PATH).stdout
+    assert "nothing to search or trace yet" in printed
+    assert printed.splitlines()[-1].lstrip().startswith("contextive-mcp install --write")

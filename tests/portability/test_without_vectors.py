@@ -36,7 +36,7 @@ def run(project: Path, *arguments: str, light: bool = True) -> subprocess.Comple
 def test_search_works_by_words_and_keeps_the_embeddings_of_a_full_installation(tmp_path: Path) -> None:
     project = tmp_path / "project"
     shutil.copytree(ROOT / "examples" / "parcel-locker", project)
-    run(project, "ingest", light=False)
+    run(project, "ingest", "--wait", light=False)
     (project / "docs" / "new.md").write_text("# Lighthouse\n\nThe lighthouse keeper rings twice.\n", encoding="utf-8")
     assert "contextive-mcp[vectors]" in run(project, "ingest").stderr
     found = json.loads(
@@ -46,6 +46,6 @@ def test_search_works_by_words_and_keeps_the_embeddings_of_a_full_installation(t
     )
     assert found["results"][0]["chunk"]["artifact_path"] == "docs/new.md"
     assert any("contextive-mcp[vectors]" in warning for warning in found["metadata"]["warnings"])
-    again = run(project, "ingest", light=False).stdout
+    again = run(project, "ingest", "--wait", light=False).stdout
     assert " 1 new vectors" in again, "the embeddings of all other chunks were kept"
     assert json.loads(run(project, "verify", "--json").stdout)["discrepancies"] == []

@@ -63,7 +63,7 @@ class ExampleProject:
 def indexed_gateway(folder: Path, env: Mapping[str, str] | None = None) -> Iterator[tuple[ExampleProject, WebServer]]:
     """A gateway that has finished its first run and its embeddings."""
     station = ExampleProject.at(folder)
-    station.run("ingest", "--name", "first")
+    station.run("ingest", "--wait", "--name", "first")
     with station.serve(env={**TOKENS, **UNLIMITED, **(env or {})}) as server:
         yield station, server
 

@@ -111,7 +111,7 @@ CONDITIONS = {
 @pytest.fixture(scope="module")
 def indexed(tmp_path_factory: pytest.TempPathFactory) -> ExampleProject:
     station = ExampleProject.at(tmp_path_factory.mktemp("health"))
-    station.run("ingest", "--name", "first")
+    station.run("ingest", "--wait", "--name", "first")
     return station
 
 

@@ -103,9 +103,9 @@ def test_a_skill_has_the_text_of_the_package(running: StdioClient) -> None:
 
 def test_skills_work_over_http(project: Path) -> None:
     with serving_http(cwd=project) as server:
-        assert len(server.modern("skills/list").message["result"]["skills"]) == len(NAMES)
+        assert len(server.web.modern("skills/list").message["result"]["skills"]) == len(NAMES)
         uri = all_skills()[0].uri
-        assert server.modern("skills/get", {"uri": uri}).message["result"]["skill"]["uri"] == uri
+        assert server.web.modern("skills/get", {"uri": uri}).message["result"]["skill"]["uri"] == uri
 
 
 def test_a_skill_that_is_not_listed_can_be_read(tmp_path: Path) -> None:

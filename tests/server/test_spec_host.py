@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import time
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,8 @@ from contextive.packs.introspect import HealthCheck, health_report
 from contextive.server.host import Host
 from contextive.server.serve import secrets_of
 from tests.plugins.packages import write_config
-from tests.raw_clients import StdioClient
+from tests.processes import clean_environment
+from tests.raw_clients import PROGRAM, StdioClient, serving_http
 from tests.server.conftest import ServerFactory
 
 
@@ -93,6 +95,19 @@ def test_a_tool_that_is_not_listed_can_be_called_and_the_choice_can_be_changed(t
         listed = names_of(pipe)
     assert "contextive_health" in listed
     assert {name for name in listed if name.startswith("km-")} == {"km-search", "km-graph-search"}
+
+
+def test_a_tool_that_is_not_listed_can_be_called_over_http_and_on_the_command_line(tmp_path: Path) -> None:
+    with serving_http(cwd=tmp_path) as server:
+        listed = server.web.modern("tools/list").message["result"]["tools"]
+        assert "contextive_server_info" not in {tool["name"] for tool in listed}
+        over_mcp = server.web.modern("tools/call", {"name": "contextive_server_info", "arguments": {}}).message
+        assert over_mcp["result"]["structuredContent"]["mode"] == "http"
+        over_rest = server.web.post("/api/v1/tools/contextive_server_info", {})
+        assert over_rest.json["result"]["mode"] == "http"
+    command = [*PROGRAM, "call", "contextive_server_info"]
+    printed = subprocess.run(command, cwd=tmp_path, env=clean_environment(), capture_output=True, check=True)
+    assert json.loads(printed.stdout)["mode"] == "in-process"
 
 
 ##= docs/spec/host.md#listing

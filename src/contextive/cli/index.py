@@ -36,16 +36,20 @@ def configure_ingest(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--dry-run", action="store_true", help="report what a run would do, and write nothing")
     parser.add_argument("--full", action="store_true", help="parse every file, even if it has not changed")
-    parser.add_argument(
-        "--no-vectors",
-        action="store_true",
-        help="skip embeddings, which are slow to compute on a first run; a later run adds them",
-    )
+    _add_embedding_options(parser)
     parser.add_argument(
         "--dummy-embeddings", action="store_true", help="compute embeddings without a model, for experiments"
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.set_defaults(run=run_ingest)
+
+
+def _add_embedding_options(parser: argparse.ArgumentParser) -> None:
+    choice = parser.add_mutually_exclusive_group()
+    choice.add_argument(
+        "--wait", action="store_true", help="also compute the embeddings; otherwise a server does it in the background"
+    )
+    choice.add_argument("--no-vectors", action="store_true", help="do not compute embeddings (the default)")
 
 
 def run_ingest(options: argparse.Namespace) -> int:
@@ -55,7 +59,7 @@ def run_ingest(options: argparse.Namespace) -> int:
 
 def configure_rebuild(parser: argparse.ArgumentParser) -> None:
     add_project_options(parser, profile=False)
-    parser.add_argument("--no-vectors", action="store_true", help="do not compute embeddings; a later run adds them")
+    _add_embedding_options(parser)
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.set_defaults(run=run_rebuild, name="rebuild", dry_run=False, dummy_embeddings=False)
 
@@ -242,25 +246,38 @@ def _judgements_from_votes(index: Index) -> VoteJudgements:
     return votes
 
 
+##= docs/spec/knowledge.md#index-updates
+##% The command `ingest` MUST make search by words ready and, unless `--wait` is given, leave embeddings to a server.
 def _ingest(index: Index, options: argparse.Namespace, *, full: bool) -> int:
     from contextive.ingest.settings import IngestRequest
+    from contextive.search.embedding.factory import PACKAGES
+    from contextive.search.embedding.protocol import require_packages
 
     began = time.monotonic()
     request = IngestRequest(profile=options.name, dry_run=options.dry_run, full=full)
     with progress_bar() as progress:
         outcome = index.ingest(request, progress=progress)
         vectors, warning = 0, None
-        if not (options.dry_run or options.no_vectors):
+        if not options.dry_run:
             try:
-                vectors = index.embed(dummy=options.dummy_embeddings, progress=progress)
+                if options.wait or options.dummy_embeddings:
+                    vectors = index.embed(dummy=options.dummy_embeddings, progress=progress)
+                elif index.as_of().pending_vectors:
+                    require_packages(*PACKAGES)
             except Unavailable as error:
                 warning = error.full_message()
+    pending = 0 if options.dry_run else index.as_of().pending_vectors
     if options.json:
-        print_data(json.dumps(_outcome_to_dict(outcome, vectors), ensure_ascii=False))
+        print_data(json.dumps({**_outcome_to_dict(outcome, vectors), "vectors_to_make": pending}, ensure_ascii=False))
     else:
         _print_outcome(outcome, vectors, time.monotonic() - began)
     if warning:
         print_line(f"No embeddings were computed: {warning}", file=sys.stderr)
+    elif pending and not options.json:
+        print_line(
+            f"Search by words is ready. {pending} of the chunks have no embedding yet: a server computes them in the background, "
+            "and --wait computes them now."
+        )
     return 0
 
 

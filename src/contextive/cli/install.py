@@ -245,5 +245,3 @@ def _print_change(diff: str, display_path: str, title: str, facts: dict[str, Any
         return
     backup = f" The old file was saved as {Path(facts['backup']).name}." if facts["backup"] else ""
     print_line(f"Wrote {display_path}.{backup} Restart {title} to load it.")
-    if (facts["client"], facts["scope"]) == ("claude-code", "project"):
-        print_line("Claude Code asks you to approve a server of a project: run claude there once.")

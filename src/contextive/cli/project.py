@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import shlex
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
@@ -23,6 +24,7 @@ def configure_init(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--project", type=Path, metavar="DIR", help="project directory (default: current directory)")
     parser.add_argument("--force", action="store_true", help="replace an existing contextive.config.yaml")
     parser.add_argument("--dry-run", action="store_true", help="show the configuration, and write nothing")
+    parser.add_argument("--yes", action="store_true", help="ask nothing, which is the default; for scripts")
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.set_defaults(run=run_init)
 
@@ -68,20 +70,52 @@ def _print_found(found: Survey, text: str, name: str, *, written: bool) -> None:
     for line in text.splitlines():
         print_line(f"  {line}".rstrip())
     print_line()
-    print_line(f"Scanned {found.files} files, {found.source_files} of them source code.")
+    for line in _summary(found):
+        print_line(line)
     for finding, hint in _hints(found):
         print_line(f"{finding} {hint}")
     command = terminal_command()
     steps = [
         ("doctor", "check the setup"),
         ("ingest", "build the search index; the server also does this automatically"),
-        ("search WORDS", "search code, documents, requirements and notes"),
+        ("install --write", "connect the clients that you have, such as Claude Code or Cursor"),
+        *_first_commands(found),
     ]
-    steps.append(("install --write", "connect the clients that you have, such as Claude Code or Cursor"))
+    width = max(len(step) for step, _ in steps)
     print_line()
     print_line("Next:")
     for step, purpose in steps:
-        print_line(f"  {command} {step}".ljust(len(command) + 36) + f"# {purpose}")
+        print_line(f"  {command} {step:<{width}}  # {purpose}")
+
+
+def _summary(found: Survey) -> Iterator[str]:
+    """What was found, in two lines."""
+    requirements = sum(match.count for match in found.specifications if "://" not in match.pattern)
+    notes = sum(match.files for match in found.notes)
+    counts = (
+        (found.documents, "document", "documents"),
+        (found.source_files, "file of source code", "files of source code"),
+        (found.tests, "file of tests", "files of tests"),
+        (notes, "note", "notes"),
+        (requirements, "requirement", "requirements"),
+    )
+    parts = [f"{number} {one if number == 1 else many}" for number, one, many in counts if number]
+    yield f"Scanned {found.files} files: {', '.join(parts) or 'nothing to search or trace yet'}."
+
+
+##= docs/spec/commands.md#init
+##% The output of `init` MUST end with a search and a question that have an answer in the project.
+def _first_commands(found: Survey) -> Iterator[tuple[str, str]]:
+    """A search and a question, made from what was found."""
+    words = found.topic or found.symbol
+    if words:
+        yield f"search {shlex.quote(words)}", "a first search"
+    if any(match.count and "://" not in match.pattern for match in found.specifications):
+        yield "call next_requirement", "what should I do next?"
+    elif found.symbol:
+        yield f"call find_usages --name {shlex.quote(found.symbol)}", f"who uses {found.symbol}?"
+    elif words:
+        yield f"call orient --task {shlex.quote(words)}", "what should I read first?"
 
 
 def _hints(found: Survey) -> Iterator[tuple[str, str]]:

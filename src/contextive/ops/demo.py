@@ -64,9 +64,9 @@ def play_demo(console: Console | None = None) -> int:
 
 
 def _index(console: Console, project: Path) -> None:
-    _prompt(console, "contextive-mcp ingest")
+    _prompt(console, "contextive-mcp ingest --wait")
     done = subprocess.run(
-        [sys.executable, "-m", "contextive", "ingest", "--project", str(project)],
+        [sys.executable, "-m", "contextive", "ingest", "--wait", "--project", str(project)],
         env=_environment(),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,

@@ -192,7 +192,7 @@ def _vectors(index: Index, failing: HealthCheck | None) -> Diagnosis:
             False,
             f"The embeddings are from a different model ({', '.join(others)}) than the configured {model.name}. Until new ones "
             "are computed, search is lexical only.",
-            "Run contextive-mcp ingest to compute them.",
+            "Run contextive-mcp ingest --wait to compute them.",
         )
     if failing is not None:
         return Diagnosis("vectors", False, failing.detail, failing.remedy)

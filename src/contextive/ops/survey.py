@@ -13,7 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from contextive.ingest.trace_defaults import SPECIFICATION_PATTERNS, STYLES_BY_ENDING
+from contextive.knowledge.classification import artifact_type_of
 from contextive.notes.wikilink import parse_links
+from contextive.ops.first_questions import SymbolFinder, TopicFinder
 from contextive.trace.extraction import extract_requirements
 from contextive.trace.specification import Format, parse_specification
 from contextive.workspace.contents import Skipped, decode_text, read_bytes
@@ -56,6 +58,12 @@ class Survey:
     source_files: int
     notes: tuple[PatternMatch, ...]
     has_duvet_config: bool
+    documents: int = 0
+    tests: int = 0
+    topic: str = ""
+    """A heading of a document, as words to search for; empty if there is none."""
+    symbol: str = ""
+    """The name of a function or class to ask about; empty if there is none."""
     copies: str = ""
     """A folder, other than `.duvet/specifications`, with copies of specifications that code cites by URL."""
 
@@ -71,13 +79,17 @@ def survey(project: Path, progress: Callable[[int, int], None] | None = None) ->
     requirements: dict[str, int] = {}
     linked: Counter[str] = Counter()
     cited: Counter[str] = Counter()
+    types = Counter(artifact_type_of(path) for path in found)
+    topics, symbols = TopicFinder(), SymbolFinder()
     for number, path in enumerate([*prose, *code], 1):
         text = _text(project, path)
         if progress and (number % 20 == 0 or number == len(prose) + len(code)):
             progress(number, len(prose) + len(code))
         if text is None:
             continue
+        symbols.add(path, text)
         if path in prose:
+            topics.add(text, is_usual=not _NOT_A_SPECIFICATION.search(path))
             if count := _requirements(path, text, usual):
                 requirements[path] = count
             if _is_note(path, text):
@@ -97,6 +109,10 @@ def survey(project: Path, progress: Callable[[int, int], None] | None = None) ->
         sources=sources if len(sources) <= MAX_PATTERNS else (),
         source_files=len(code),
         notes=_notes(linked, prose, is_vault=_is_vault(project, linked, prose, code)),
+        documents=types["doc"],
+        tests=types["test"],
+        topic=topics.best,
+        symbol=symbols.best(),
         has_duvet_config=(project / ".duvet" / "config.toml").is_file(),
         copies=Counter(copies.values()).most_common(1)[0][0] if copies else "",
     )

@@ -224,8 +224,8 @@ async def serve_http(host: Host, stop: asyncio.Event, *, bind_host: str, port: i
     logger.info("serving", extra={FIELDS: {"url": f"{url}/mcp", "profile": host.profile.name}})
     if sys.stdout is not None and sys.stdout.isatty():
         # For the person at the terminal; the log on standard error is for programs.
-        where = f"Serving {host.loaded.project.name} at {url}/mcp."
-        sys.stdout.write(f"{where} Add this address to an MCP client; Ctrl-C stops the server.\n")
+        sys.stdout.write(f"Serving {host.loaded.project.name} at {url}/mcp. Ctrl-C stops the server.\n")
+        sys.stdout.write(f"Add this address to an MCP client, or open {url}/api/v1/openapi.json for the HTTP API.\n")
         sys.stdout.flush()
     try:
         await server.serve(sockets=[listener])

@@ -121,7 +121,7 @@ def _state_directory(condition: StoreCondition) -> Iterator[HealthCheck]:
 
 def _embeddings(index: Index) -> HealthCheck:
     problem = index.embedding_problem()
-    remedy = "A running server computes embeddings; so does contextive-mcp ingest."
+    remedy = "A running server computes embeddings; so does contextive-mcp ingest --wait."
     return HealthCheck("embeddings", not problem, problem or "complete", remedy)
 
 

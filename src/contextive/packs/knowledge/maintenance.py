@@ -144,6 +144,7 @@ async def ingest_trigger(given: TriggerInput, ctx: Context) -> Reply:
     scope=Scope.MAINTAINER,
     labels=LABELS,
     invocation_hints="to find what is unconnected, out of date or untested",
+    untrusted=("isolated", "missing_tests", "symbol_test_gaps", "symbol_tests"),
     output=ExtensibleAnswer,
 )
 def lifecycle_report(given: ReportInput, ctx: Context) -> Reply:

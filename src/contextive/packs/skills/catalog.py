@@ -18,7 +18,7 @@ RELEASED: Final = frozenset(
         "86209678598299640454ef6151111b779f02c01595b2c2c7f06ffea1010eb381",  # contextive-cite
         "fcb0ecbec183ad38da7ff677f6223faa006590ff7932be0cf305f3f512d413cb",  # contextive-implement
         "f6a787b330d1f3641721a79e0bcd919aeca5e2840f0158365d49d240ff47f2c0",  # contextive-notes
-        "a96a49cad552ca221d0a521dae7c5982504da1f8912deb26555ec6fe5682d11a",  # contextive-review
+        "1b8d0f0432019ab1c0d94fa8c380ecc5511d5656c9a463b5cd7c32df78aa5cc9",  # contextive-review
     }
 )
 """The digests of every text that a skill ever had. A file with another digest was changed by somebody else. When a text
@@ -55,6 +55,8 @@ class Skill:
         return f"sha256:{hashlib.sha256(self.content).hexdigest()}"
 
 
+##= docs/spec/host.md#skills
+##% The text of a skill MUST NOT contain text from the project's files.
 @cache
 def all_skills() -> tuple[Skill, ...]:
     """The skills in the order of their names."""

@@ -42,6 +42,10 @@ from contextive.trace.requirement import Requirement, Status
 from contextive.trace.surroundings import surroundings_of
 
 EXPLANATION_TOKENS: Final = 2_000
+_UNTRUSTED = (
+    "full_path", "text", "section_title", "paragraph", "open_text", "untested_text", "citations", "missing", "similar",
+    "notes", "requirements",
+)  # fmt: skip
 _MAX_NOTES = 20
 _SIMILAR_REQUIREMENTS = 6
 _MAX_SIMILAR = 4
@@ -88,7 +92,7 @@ _DETAILS: Final = (
     "it, what is missing, and the exact comment to add.",
     labels=LABELS,
     invocation_hints="when you start to work on a requirement",
-    untrusted=("identifier", "text", "citations", "missing"),
+    untrusted=_UNTRUSTED,
     output=ExplanationSchema,
 )
 def explain_requirement(given: IdentifierInput, ctx: Context) -> Reply:
@@ -121,7 +125,7 @@ class NextInput(ToolInput):
     essential=True,
     labels=LABELS,
     invocation_hints="when asked to continue implementing a specification",
-    untrusted=("identifier", "text", "citations", "missing"),
+    untrusted=_UNTRUSTED,
     output=ExplanationSchema,
 )
 def next_requirement(given: NextInput, ctx: Context) -> Reply:

@@ -53,6 +53,7 @@ class ReviewSchema(BaseModel):
     "citation, requirements added, reworded or removed. Moves, formatting and comments cause no finding.",
     labels=LABELS,
     invocation_hints="when you think that a change is done",
+    untrusted=("findings",),
     output=ReviewSchema,
     timeout_seconds=60.0,
 )

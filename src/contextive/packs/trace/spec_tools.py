@@ -63,6 +63,7 @@ class StatusSchema(BaseModel):
     "duvet), or with spec one for each of its requirements, the worst first, with tasks, code and tests.",
     labels=LABELS,
     invocation_hints="to see how far a project is, and what is ticked without being in the code",
+    untrusted=("result", "dangling", "ambiguous", "not_understood"),
     output=StatusSchema,
 )
 def spec_status(given: StatusInput, ctx: Context) -> Reply:
