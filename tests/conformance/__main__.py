@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 
 from tests.node.toolchain import ROOT, NodeUnavailable, ready_toolchain
 from tests.processes import free_port, running_server
@@ -34,6 +35,8 @@ FIXTURE_FREE = {
         "dns-rebinding-protection",
     ),
 }
+EXTENSIONS = ("sep-2640-skills-enumeration", "sep-2640-skills-manifest")
+"""Scenarios of extensions, which belong to no version."""
 _LINE = re.compile(r"^([✓✗]) ([\w-]+): (\d+) passed, (\d+) failed", re.MULTILINE)
 _NOT_SCORED = re.compile(r"^  [✓✗] ([\w-]+) \(", re.MULTILINE)
 
@@ -67,12 +70,12 @@ def scored_run(suite: list[str], url: str, version: str) -> list[str]:
     return failed
 
 
-def product_run(suite: list[str], url: str, version: str) -> list[str]:
+def product_run(suite: list[str], url: str, scenarios: Sequence[str], version: str | None = None) -> list[str]:
     """Return the scenarios without fixtures that failed against the product itself."""
     failed = []
-    for scenario in FIXTURE_FREE[version]:
+    for scenario in scenarios:
         done = subprocess.run(
-            [*suite, "server", "--url", url, "--scenario", scenario, "--spec-version", version],
+            [*suite, "server", "--url", url, "--scenario", scenario, *(["--spec-version", version] if version else [])],
             capture_output=True,
             text=True,
             timeout=120,
@@ -80,10 +83,8 @@ def product_run(suite: list[str], url: str, version: str) -> list[str]:
         if done.returncode:
             failed.append(scenario)
             print(done.stdout[-1500:], file=sys.stderr)
-    print(
-        f"{version}: {len(FIXTURE_FREE[version]) - len(failed)}/{len(FIXTURE_FREE[version])} scenarios pass on the product",
-        flush=True,
-    )
+    passed = len(scenarios) - len(failed)
+    print(f"{version or 'extensions'}: {passed}/{len(scenarios)} scenarios pass on the product", flush=True)
     return failed
 
 
@@ -98,8 +99,10 @@ def main() -> None:
         port = free_port()
         command = [sys.executable, "-m", "contextive", "serve", "--http", "--port", str(port), "--project", project]
         with running_server(command, port, cwd=ROOT):
-            for version in FIXTURE_FREE:
-                failed += product_run(suite, f"http://127.0.0.1:{port}/mcp", version)
+            url = f"http://127.0.0.1:{port}/mcp"
+            for version, scenarios in FIXTURE_FREE.items():
+                failed += product_run(suite, url, scenarios, version)
+            failed += product_run(suite, url, EXTENSIONS)
     if failed:
         sys.exit(f"failed: {', '.join(failed)}")
 
