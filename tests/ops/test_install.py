@@ -293,12 +293,12 @@ def test_without_a_client_every_installed_one_is_shown_and_none_is_started(
     (programs / "opencode").write_text(f"#!/bin/sh\ntouch {started}\n", encoding="utf-8")
     (programs / "opencode").chmod(0o755)
     (home / ".kiro").mkdir()
-    (home / ".kiro" / "settings").mkdir()
+    (home / ".claude").mkdir()
     (in_process_cli.folder / ".cursor").mkdir()
     (in_process_cli.folder / ".cursor" / "mcp.json").write_text("{}", encoding="utf-8")
     found = json.loads(in_process_cli.run("install", "--json", env={"PATH": str(programs)}).stdout)
     assert [(result["client"], result["written"]) for result in found] == [
-        ("cursor", False), ("kiro", False), ("opencode", False),
+        ("claude-code", False), ("cursor", False), ("kiro", False), ("opencode", False),
     ]  # fmt: skip
     in_process_cli.run("install", "--write", env={"PATH": str(programs)})
     assert (in_process_cli.folder / "opencode.json").is_file()

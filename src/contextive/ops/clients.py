@@ -45,6 +45,8 @@ class ClientApp:
     """Scopes in which the client replaces ${workspaceFolder} in an entry."""
     explicit_project_scopes: tuple[InstallScope, ...] = ()
     """Scopes in which an entry must name the project, because the client does not start servers in its directory."""
+    home_folder: str = ""
+    """A directory below the home directory that the client creates, if it is not the one of the user's file."""
     programs: tuple[str, ...] = ()
     """Names of the client's command; if one is on the PATH, the client is installed."""
     approval: str = ""
@@ -92,6 +94,7 @@ CLIENTS: dict[str, ClientApp] = {
             project_files=(".mcp.json",),
             user_files=(".claude.json",),
             folder_variable="CLAUDE_CONFIG_DIR",
+            home_folder=".claude",
             programs=("claude",),
             approval="Claude Code asks you to approve the server when you next run claude in this project.",
         ),
@@ -146,6 +149,7 @@ CLIENTS: dict[str, ClientApp] = {
             project_files=(".kiro/settings/mcp.json",),
             user_files=(".kiro/settings/mcp.json",),
             explicit_project_scopes=("user",),
+            home_folder=".kiro",
             programs=("kiro", "kiro-cli"),
             approval="Kiro asks before it calls a tool for the first time.",
         ),
@@ -244,6 +248,7 @@ def installed_clients(project: Path, user_env: UserEnvironment) -> list[ClientAp
     for client in CLIENTS.values():
         traces = [_user_file(client, name, user_env) for name in client.user_files]
         traces += [trace.parent for trace in traces if trace.parent not in (user_env.home, user_env.settings_folder())]
+        traces += [user_env.home / client.home_folder] if client.home_folder else []
         traces += [project / name for name in client.project_files if client.key not in _SHARED_PROJECT_FILES]
         if any(shutil.which(name, path=search_path) for name in client.programs) or any(t.exists() for t in traces):
             found.append(client)
