@@ -16,6 +16,8 @@ GENERATED = (
     "requirements-runtime.lock",
     "docs/config.schema.json",
     "package-lock.json",
+    "src/contextive/web/assets/site.js",
+    "src/contextive/web/assets/graph.js",
     "tests/golden/snapshots/",
 )
 """Generated files: exempt from rules about length and wording."""

@@ -12,7 +12,7 @@ from .source_tree import ROOT, SOURCE, Module, source_modules
 
 PACKAGES = (
     "errors", "retry", "locks", "file_writing", "toml", "config", "workspace", "trace", "notes", "knowledge", "review",
-    "store", "ingest", "search", "models", "registry", "recipes", "packs", "server", "ops", "cli",
+    "store", "ingest", "search", "models", "registry", "recipes", "packs", "web", "server", "ops", "cli",
 )  # fmt: skip
 PURE = ("toml", "trace", "notes", "knowledge", "review")
 _IO_MODULES = frozenset(

@@ -17,11 +17,13 @@ from starlette.types import Message, Receive, Scope, Send
 from contextive.config import Config
 from contextive.server import guard
 from contextive.server.auth import Authenticator
+from contextive.server.browser_sessions import BrowserSessions
 from contextive.server.connections import BODY_ARRIVED_KEY
 from contextive.server.guard import RequestGuard, RequestPolicy
 from contextive.server.headers import RequestHeaders
 from contextive.server.logs import FIELDS
 from contextive.server.rate_limits import CallerLimits
+from contextive.server.site_requests import SiteAccess
 from tests.async_tests import run_async
 from tests.registry.property_tests import property_test
 
@@ -63,9 +65,10 @@ class Exchange:
         method: str = "POST",
         path: str = "/mcp",
     ) -> None:
-        policy = RequestPolicy("127.0.0.1", frozenset(), frozenset({FRIEND}), 10, frozenset({"/page"}))
+        policy = RequestPolicy("127.0.0.1", frozenset(), frozenset({FRIEND}), 10)
         limits = CallerLimits.of(Config())
-        self._guard = RequestGuard(app, policy=policy, authenticator=Authenticator, limits=lambda: limits)
+        site = SiteAccess(BrowserSessions(), Authenticator)
+        self._guard = RequestGuard(app, policy=policy, authenticator=Authenticator, limits=lambda: limits, site=site)
         self._parts = list(parts)
         self.answer: list[Message] = []
         self.scope: Scope = {
@@ -161,15 +164,15 @@ async def test_an_exception_is_answered_without_its_text_and_logged_with_the_req
 @pytest.mark.parametrize(
     ("method", "path", "changed", "status"),
     [
-        ("GET", "/page", {}, 200),
-        ("GET", "/page", {"sec-fetch-site": "same-site"}, 200),
+        ("GET", "/specs", {}, 200),
+        ("GET", "/specs", {"sec-fetch-site": "same-site"}, 200),
         ("GET", "/page/below", {}, 403),
         ("GET", "/api/v1/tools", {}, 403),
         ("GET", "/healthz", {}, 403),
-        ("POST", "/page", {}, 403),
-        ("GET", "/page", {"sec-fetch-dest": "iframe"}, 403),
-        ("GET", "/page", {"sec-fetch-dest": "image", "sec-fetch-mode": "no-cors"}, 403),
-        ("GET", "/page", {"sec-fetch-mode": "cors"}, 403),
+        ("POST", "/specs", {}, 403),
+        ("GET", "/specs", {"sec-fetch-dest": "iframe"}, 403),
+        ("GET", "/specs", {"sec-fetch-dest": "image", "sec-fetch-mode": "no-cors"}, 403),
+        ("GET", "/specs", {"sec-fetch-mode": "cors"}, 403),
         ("GET", "/api/v1/tools", {"sec-fetch-mode": "cors", "origin": FRIEND}, 200),
         ("GET", "/api/v1/tools", {"sec-fetch-mode": "cors", "origin": "http://localhost:5173"}, 403),
         ("GET", "/api/v1/tools", {"sec-fetch-site": "same-origin"}, 200),

@@ -46,7 +46,8 @@ def admin(server: WebServer) -> HttpClient:
 ##= docs/spec/host.md#endpoints
 ##% The path `/metrics` MUST require a token when tokens are set.
 ##= docs/spec/host.md#tokens
-##% When tokens are set, a request without a known token MUST be refused with 401.
+##% When tokens are set, a request without a known token MUST be refused with 401, or be led to the page to sign in
+##% if a browser asks for a page.
 @pytest.mark.parametrize("path", PROTECTED)
 def test_every_path_requires_a_token(server: WebServer, path: str) -> None:
     answer = server.web.get(path)

@@ -235,7 +235,8 @@ def test_a_key_may_be_repeated_at_deeper_levels(web: HttpClient) -> None:
 
 
 ##= docs/spec/host.md#requests
-##% A request with a body that is not `application/json` MUST be refused with 415.
+##% A request with a body that is not `application/json` MUST be refused with 415, except for the forms of the
+##% site.
 @pytest.mark.parametrize("path", ["/mcp", "/mcp/spexus", "/api/mcp", "/api/v1/tools/contextive_health"])
 @pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", "", None])
 def test_a_post_that_a_form_could_send_is_refused(web: HttpClient, path: str, kind: str | None) -> None:

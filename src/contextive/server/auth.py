@@ -31,6 +31,10 @@ class TokenSource(Protocol):
         """
         ...
 
+    def names(self) -> tuple[str, ...]:
+        """The names of the currently valid tokens, each with its scope."""
+        ...
+
     @property
     def has_maintainer(self) -> bool:
         """Whether a currently valid token has the maintainer scope."""
@@ -78,6 +82,9 @@ class ConfiguredTokens:
     def __bool__(self) -> bool:
         return bool(self._credentials)
 
+    def names(self) -> tuple[str, ...]:
+        return tuple(f"{c.caller.name.removeprefix('token:')} ({c.caller.scope.value})" for c in self._credentials)
+
     @property
     def has_maintainer(self) -> bool:
         return any(credential.caller.scope is Scope.MAINTAINER for credential in self._credentials)
@@ -110,12 +117,17 @@ class Authenticator:
     def __bool__(self) -> bool:
         return self._require_token or any(self._sources)
 
+    def names(self) -> tuple[str, ...]:
+        """The names of all currently valid tokens."""
+        return tuple(name for source in self._sources for name in source.names())
+
     @property
     def has_maintainer(self) -> bool:
         return any(source.has_maintainer for source in self._sources)
 
     ##= docs/spec/host.md#tokens
-    ##% When tokens are set, a request without a known token MUST be refused with 401.
+    ##% When tokens are set, a request without a known token MUST be refused with 401, or be led to the page to sign in
+    ##% if a browser asks for a page.
     def caller_for(self, authorization: str | None) -> Caller:
         """The caller for an `Authorization` header. Raises `Unauthorized` if a token is required and not valid."""
         if not self:
@@ -125,7 +137,10 @@ class Authenticator:
         scheme, _, token = authorization.partition(" ")
         if scheme.lower() != "bearer" or not token or token != token.strip():
             raise InvalidToken("The Authorization header is not a bearer token.", hint="Send: Bearer <token>.")
-        digest = fingerprint(token)
+        return self.caller_of_digest(fingerprint(token))
+
+    def caller_of_digest(self, digest: bytes) -> Caller:
+        """The caller for the fingerprint of a token. Raises `InvalidToken` if no source accepts it."""
         for source in self._sources:
             caller = source.caller_of(digest)
             if caller is not None:

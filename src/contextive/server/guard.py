@@ -28,6 +28,15 @@ from contextive.server.headers import RequestHeaders
 from contextive.server.logs import FIELDS, log_refusal
 from contextive.server.protocol import CALLER_KEY, LOGGED_KEY, REQUEST_ID_KEY
 from contextive.server.rate_limits import CallerLimits, RateLimiter
+from contextive.server.site_requests import (
+    FORM_TYPE,
+    SECURITY_HEADERS,
+    SiteAccess,
+    is_open_path,
+    is_site_path,
+    sign_in_address,
+    wants_page,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -60,8 +69,6 @@ class RequestPolicy:
     public_hosts: frozenset[str]
     allowed_origins: frozenset[str]
     max_body_bytes: int
-    pages: frozenset[str] = frozenset()
-    """Paths of HTML pages, which any site may link to."""
 
     ##= docs/spec/host.md#requests
     ##% A request whose Host header does not belong to the server MUST be refused with 421.
@@ -102,7 +109,7 @@ class RequestPolicy:
             return True
         is_navigation = headers.get_all(b"sec-fetch-mode") == ["navigate"]
         is_top_level = headers.get_all(b"sec-fetch-dest") == ["document"]
-        return method == "GET" and path in self.pages and is_navigation and is_top_level
+        return method == "GET" and is_site_path(path) and is_navigation and is_top_level
 
 
 class RequestGuard:
@@ -115,11 +122,13 @@ class RequestGuard:
         policy: RequestPolicy,
         authenticator: Callable[[], Authenticator],
         limits: Callable[[], CallerLimits],
+        site: SiteAccess,
     ) -> None:
         self._app = app
         self._policy = policy
         self._authenticator = authenticator
         self._limits = limits
+        self._site = site
 
     ##= docs/spec/host.md#requests
     ##% The rules for requests MUST apply to every path.
@@ -144,10 +153,15 @@ class RequestGuard:
             if caller is not ANONYMOUS:
                 scope["user"] = _sdk_user(caller)
             if scope["path"] not in _OPEN_PATHS:
-                response.still_allowed = lambda: self._token_still_valid(headers)
+                response.still_allowed = lambda: self._still_valid(headers, scope["path"])
             replayed = await self._read_body(scope, headers, receive)
             if replayed is not None:
                 await self._app(scope, replayed, response.send)
+        except Unauthorized as error:
+            if is_site_path(scope["path"]) and wants_page(scope):
+                await response.redirect(sign_in_address(scope))
+            else:
+                await response.refuse(error.http_status, error)
         except ContextiveError as error:
             await response.refuse(error.http_status, error)
         except Exception:
@@ -159,7 +173,8 @@ class RequestGuard:
             )
 
     ##= docs/spec/host.md#requests
-    ##% A request with a body that is not `application/json` MUST be refused with 415.
+    ##% A request with a body that is not `application/json` MUST be refused with 415, except for the forms of the
+    ##% site.
     ##= docs/spec/host.md#tokens
     ##% A token in a URL MUST be refused.
     def _refuse_headers(self, headers: RequestHeaders, scope: Scope) -> tuple[int, ContextiveError] | None:
@@ -179,7 +194,7 @@ class RequestGuard:
             return 400, InvalidRequest("Content-Length and Transfer-Encoding exclude each other.", hint="Send one.")
         if scope["method"] in ("POST", "PUT", "PATCH"):
             kind = (headers.get(b"content-type") or "").split(";")[0].strip().lower()
-            if kind != "application/json":
+            if kind != "application/json" and not (kind == FORM_TYPE and is_site_path(scope["path"])):
                 return 415, InvalidRequest("The body must be application/json.", hint="Set Content-Type.")
         query = scope.get("query_string", b"").decode("latin-1")
         if query and any(name.lower() in _TOKEN_PARAMETERS for name, _ in parse_qsl(query, keep_blank_values=True)):
@@ -203,7 +218,7 @@ class RequestGuard:
         address = limits.proxies.limit_key(peer, headers)
         self._count(scope, limits.addresses, f"address:{address}")
         if refusal is not None:
-            _count_failure(limits.failures, address, refusal)
+            count_failure(limits.failures, address, refusal)
             raise refusal
         return caller
 
@@ -211,8 +226,10 @@ class RequestGuard:
     ##% The path `/metrics` MUST require a token when tokens are set.
     def _caller(self, headers: RequestHeaders, path: str) -> tuple[Caller, Unauthorized | None]:
         """The caller for the credential; anonymous with the error if it is wrong or missing."""
-        if path in _OPEN_PATHS:  # tokens are ignored here, so these paths cannot be used to guess tokens
-            return ANONYMOUS, None
+        if path in _OPEN_PATHS or (is_site_path(path) and is_open_path(path)):
+            return ANONYMOUS, None  # tokens are ignored here, so these paths cannot be used to guess tokens
+        if b"authorization" not in headers and (caller := self._site.caller_of(headers, path)) is not None:
+            return caller, None
         try:
             return self._authenticator().caller_for(headers.get(b"authorization")), None
         except Unauthorized as refusal:
@@ -226,12 +243,8 @@ class RequestGuard:
 
     ##= docs/spec/gateway.md#issued-tokens
     ##% A session and its streams MUST end when the token that opened them stops working.
-    def _token_still_valid(self, headers: RequestHeaders) -> bool:
-        try:
-            self._authenticator().caller_for(headers.get(b"authorization"))
-        except Unauthorized:
-            return False
-        return True
+    def _still_valid(self, headers: RequestHeaders, path: str) -> bool:
+        return self._caller(headers, path)[1] is None
 
     ##= docs/spec/host.md#requests
     ##% A body over `limits.maxBodyBytes` MUST be refused with 413.
@@ -272,7 +285,7 @@ def _repeated_header(headers: RequestHeaders) -> str | None:
 ##= docs/spec/host.md#tokens
 ##% An address that sends too many wrong tokens MUST be refused with 429 until it sends a valid one or the window
 ##% ends.
-def _count_failure(failures: RateLimiter, address: str, refusal: Unauthorized) -> None:
+def count_failure(failures: RateLimiter, address: str, refusal: Unauthorized) -> None:
     """Count a wrong credential. A missing one is not counted: clients probe without one to see if it is required."""
     if isinstance(refusal, InvalidToken):
         failures.count(address)
@@ -341,6 +354,14 @@ class _GuardedResponse:
             # A new list, because the application may have passed a shared constant.
             message["headers"] = [*message["headers"], (b"x-request-id", self._request_id.encode("latin-1"))]
         await self._send(message)
+
+    async def redirect(self, address: str) -> None:
+        """Send the browser to another page of the site."""
+        self._scope[LOGGED_KEY] = True
+        headers = [(b"location", address.encode("latin-1")), (b"content-length", b"0"), (b"cache-control", b"no-store")]
+        headers += [(name.lower().encode(), value.encode()) for name, value in SECURITY_HEADERS.items()]
+        await self.send({"type": "http.response.start", "status": 303, "headers": headers})
+        await self.send({"type": "http.response.body", "body": b""})
 
     async def refuse(self, status: int, error: ContextiveError) -> None:
         if self._started:

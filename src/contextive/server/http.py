@@ -1,4 +1,4 @@
-"""The web application: `/mcp`, `/mcp/{profile}`, `/api/mcp`, `/api/v1/*`, `/healthz`, `/readyz`, `/metrics`."""
+"""The web application: the site at `/`, `/mcp`, `/mcp/{profile}`, `/api/mcp`, `/api/v1/*`, `/healthz`, `/readyz`, `/metrics`."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from contextive.errors import ConfigError, ContextiveError, InternalError, InvalidRequest, NotFound
 from contextive.server.auth import is_loopback, refuse_open_bind
 from contextive.server.batch import BatchSplitter
+from contextive.server.browser_sessions import BrowserSessions
 from contextive.server.connections import TimeoutProtocol
 from contextive.server.gateway import GatewayApi, RouteLimits
 from contextive.server.guard import RequestGuard, RequestPolicy
@@ -35,6 +36,8 @@ from contextive.server.profiles import PROFILES
 from contextive.server.rate_limits import CallerLimits
 from contextive.server.rest import RestApi, error_response
 from contextive.server.sdk import open_transports
+from contextive.server.site_requests import SiteAccess, wants_page
+from contextive.server.website import Website
 
 logger = logging.getLogger(__name__)
 
@@ -53,6 +56,8 @@ class HttpServer:
         self._mcp: dict[str, ASGIApp] = {
             name: BatchSplitter(manager.asgi_app) for name, manager in self._managers.items()
         }
+        self._access = SiteAccess(BrowserSessions(), lambda: self._authenticator)
+        self._site = Website(host, self._access, lambda: self._limits)
         self.app = self._build()
 
     ##= docs/spec/host.md#tokens
@@ -91,12 +96,13 @@ class HttpServer:
             Route("/api/mcp", _AsgiEndpoint(NexusApi(self._host, self._mcp["nexus"]))),
             *RestApi(self._host).routes(),
             *GatewayApi(self._host, lambda: self._route_limits).routes(),
+            *self._site.routes(),
         ]
         app = _AppWithMcpShortcut(
             self._serve_default_profile,
             routes=routes,
             lifespan=self._lifespan,
-            exception_handlers={HTTPException: _http_error, Exception: _internal_error},
+            exception_handlers={HTTPException: self._http_error, Exception: self._internal_error},
         )
         app.router.redirect_slashes = False
         policy = RequestPolicy(
@@ -110,6 +116,7 @@ class HttpServer:
             policy=policy,
             authenticator=lambda: self._authenticator,
             limits=lambda: self._limits,
+            site=self._access,
         )
         if policy.allowed_origins:
             guarded = CORSMiddleware(
@@ -154,10 +161,39 @@ class HttpServer:
     ##% Before it exits, the server MUST close its open connections and streams.
     async def end_streams(self) -> None:
         """Close all open streams with a final frame, so that the web server does not wait for them."""
+        await self._site.live.close()
         for name, manager in self._managers.items():
             self._host.mcp_handlers(name).hub.close()
             for transport in open_transports(manager):
                 await transport.terminate()
+
+    async def _http_error(self, request: Request, error: Exception) -> Response:
+        assert isinstance(error, HTTPException)
+        if error.status_code == 404 and _is_for_people(request):
+            nothing = NotFound("There is nothing at this address.", hint="See the views above, or search.")
+            return self._site.problem(request, nothing)
+        wrapped: ContextiveError
+        if error.status_code == 404:
+            wrapped = NotFound("There is nothing at this path.", hint="See docs/protocol.md for the paths.")
+        else:
+            allowed = (error.headers or {}).get("Allow")
+            wrapped = InvalidRequest(f"{error.detail}.", hint=f"Use {allowed}." if allowed else None)
+        response = error_response(wrapped, request)
+        response.status_code = error.status_code
+        extra: dict[str, Any] = dict(error.headers or {})
+        response.headers.update(extra)
+        return response
+
+    async def _internal_error(self, request: Request, _error: Exception) -> Response:
+        """The response to an unexpected exception. Starlette re-raises it to `RequestGuard`, which logs it."""
+        if _is_for_people(request):
+            return self._site.internal_error(request)
+        return error_response(InternalError("Internal error.", hint="The log has the details."), request)
+
+
+def _is_for_people(request: Request) -> bool:
+    path: str = request.scope["path"]
+    return wants_page(request.scope) and not path.startswith(("/api/", "/mcp"))
 
 
 class _AppWithMcpShortcut(Starlette):
@@ -225,7 +261,7 @@ async def serve_http(host: Host, stop: asyncio.Event, *, bind_host: str, port: i
     if sys.stdout is not None and sys.stdout.isatty():
         # For the person at the terminal; the log on standard error is for programs.
         sys.stdout.write(f"Serving {host.loaded.project.name} at {url}/mcp. Ctrl-C stops the server.\n")
-        sys.stdout.write(f"Add this address to an MCP client, or open {url}/api/v1/openapi.json for the HTTP API.\n")
+        sys.stdout.write(f"Add this address to an MCP client, or open {url} in a browser.\n")
         sys.stdout.flush()
     try:
         await server.serve(sockets=[listener])
@@ -253,23 +289,3 @@ def _listen(bind_host: str, port: int) -> socket.socket:
 
 def _url_host(bind_host: str) -> str:
     return f"[{bind_host.strip('[]')}]" if ":" in bind_host else bind_host
-
-
-async def _http_error(request: Request, error: Exception) -> Response:
-    assert isinstance(error, HTTPException)
-    wrapped: ContextiveError
-    if error.status_code == 404:
-        wrapped = NotFound("There is nothing at this path.", hint="See docs/protocol.md for the paths.")
-    else:
-        allowed = (error.headers or {}).get("Allow")
-        wrapped = InvalidRequest(f"{error.detail}.", hint=f"Use {allowed}." if allowed else None)
-    response = error_response(wrapped, request)
-    response.status_code = error.status_code
-    extra: dict[str, Any] = dict(error.headers or {})
-    response.headers.update(extra)
-    return response
-
-
-async def _internal_error(request: Request, _error: Exception) -> Response:
-    """The response to an unexpected exception. Starlette re-raises it to `RequestGuard`, which logs it."""
-    return error_response(InternalError("Internal error.", hint="The log has the details."), request)

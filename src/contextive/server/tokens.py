@@ -98,6 +98,11 @@ class TokenFile:
                 tools = None if found.tools is None else frozenset(found.tools)
                 return Caller(f"token:{found.name}", found.scope, tools)
 
+    def names(self) -> tuple[str, ...]:
+        self._reload_if_changed()
+        now = self._clock()
+        return tuple(f"{token.name} ({token.scope.value})" for token in self._tokens if token.state(now) == "valid")
+
     @property
     def has_maintainer(self) -> bool:
         self._reload_if_changed()

@@ -82,27 +82,31 @@ def validate_citation(given: CitationInput, ctx: Context) -> Reply:
 )
 def list_invalid_citations(given: PageInput, ctx: Context) -> Reply:
     view, service = view_of(ctx), service_of(ctx)
-    entries: list[tuple[Citation | None, Problem]] = [(None, problem) for problem in view.state.file_problems]
-    entries += view.catalog.invalid
+    entries = invalid_citations(view)
+    return page_reply("list_invalid_citations", entries, lambda entry: invalid_item(service, view, *entry), given)
 
-    def to_item(entry: tuple[Citation | None, Problem]) -> InvalidItem:
-        citation, problem = entry
-        if citation is None:
-            return _unparsed(service, view, problem)
-        style = service.style_for(view, citation)
-        check = check_citation(citation, view.catalog, style)
-        suggestion = check.suggestion if citation.base is None else toml_entry(citation, check.suggestion)
-        return InvalidItem(
-            file_path=citation.source,
-            line_number=citation.line,
-            comment_text=service.comment_of(citation),
-            error=problem.message,
-            part=check.part,
-            nearest=check.nearest or None,
-            suggestion=suggestion or None,
-        )
 
-    return page_reply("list_invalid_citations", entries, to_item, given)
+def invalid_citations(view: TraceView) -> list[tuple[Citation | None, Problem]]:
+    """Everything that cannot be parsed or matched, with its citation if it could be parsed."""
+    return [*((None, problem) for problem in view.state.file_problems), *view.catalog.invalid]
+
+
+def invalid_item(service: TraceService, view: TraceView, citation: Citation | None, problem: Problem) -> InvalidItem:
+    """One invalid citation with the reason, the nearest match and a corrected citation."""
+    if citation is None:
+        return _unparsed(service, view, problem)
+    style = service.style_for(view, citation)
+    check = check_citation(citation, view.catalog, style)
+    suggestion = check.suggestion if citation.base is None else toml_entry(citation, check.suggestion)
+    return InvalidItem(
+        file_path=citation.source,
+        line_number=citation.line,
+        comment_text=service.comment_of(citation),
+        error=problem.message,
+        part=check.part,
+        nearest=check.nearest or None,
+        suggestion=suggestion or None,
+    )
 
 
 def _unparsed(service: TraceService, view: TraceView, problem: Problem) -> InvalidItem:

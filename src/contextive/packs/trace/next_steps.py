@@ -102,7 +102,7 @@ def explain_requirement(given: IdentifierInput, ctx: Context) -> Reply:
         return data_reply(Explanation(error=not_found_error(view, given.req_identifier)))
     linking = ctx.service(NotesService).view().catalog.about_requirement(found[0].identifier)
     notes = [NoteItem(slug=note.slug, title=note.title, path=note.path) for note in linking[:_MAX_NOTES]]
-    explained = _Explainer(view, service_of(ctx), least_finished(found), notes=notes, occurrences=found)
+    explained = Explainer(view, service_of(ctx), least_finished(found), notes=notes, occurrences=found)
     return data_reply(explained.within_budget())
 
 
@@ -146,7 +146,7 @@ def next_requirement(given: NextInput, ctx: Context) -> Reply:
         return data_reply(_nothing_open(view, given, len(matching), len(to_implement), len(to_test)))
     chosen = min(prioritise(candidates, view.catalog), key=view.catalog.is_about_registry)
     why = _why(chosen, len(to_implement), len(to_test))
-    return data_reply(_Explainer(view, service_of(ctx), chosen, why=why).within_budget())
+    return data_reply(Explainer(view, service_of(ctx), chosen, why=why).within_budget())
 
 
 def _nothing_open(view: TraceView, given: NextInput, matching: int, to_implement: int, to_test: int) -> Explanation:
@@ -175,8 +175,8 @@ def _why(requirement: Requirement, to_implement: int, to_test: int) -> str:
     return f"Highest priority of {counted}: level {level_word(requirement.level)}, and {reason}."
 
 
-class _Explainer:
-    """Explains one requirement, in as much detail as fits into the budget."""
+class Explainer:
+    """Explains one requirement, in as much detail as fits into the budget, or in full."""
 
     def __init__(
         self,
@@ -187,10 +187,11 @@ class _Explainer:
         why: str | None = None,
         notes: Sequence[NoteItem] = (),
         occurrences: Sequence[Requirement] = (),
+        with_similar: bool = True,
     ) -> None:
         self._view, self._service, self._requirement = view, service, requirement
         self._why, self._notes, self._occurrences = why, notes, occurrences
-        self._similar = list(self._similar_citations())
+        self._similar = list(self._similar_citations()) if with_similar else []
 
     ##= docs/spec/trace.md#next-steps
     ##% An explanation MUST have at most 2000 tokens.
@@ -202,6 +203,10 @@ class _Explainer:
             if estimated_tokens(without_none(explained)) <= EXPLANATION_TOKENS:
                 break
         return explained
+
+    def in_full(self) -> Explanation:
+        """The explanation with the most detail, for a reader without a budget."""
+        return self._explain(_DETAILS[0])
 
     def _explain(self, detail: _Detail) -> Explanation:
         requirement, catalog = self._requirement, self._view.catalog

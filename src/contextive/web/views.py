@@ -1,0 +1,28 @@
+"""All views, each with its path."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from contextive.web.code import code
+from contextive.web.findings import findings
+from contextive.web.matrix import matrix
+from contextive.web.overview import overview
+from contextive.web.page import View
+from contextive.web.requirement import requirement
+from contextive.web.search import search
+from contextive.web.specification import specification, specifications
+from contextive.web.status import status
+
+VIEWS: Final = (
+    View("overview", "/", overview, "trace", "Overview"),
+    View("specs", "/specs", specifications, "trace", "Specs"),
+    View("specification", "/specs/{spec_id}", specification, "trace"),
+    View("requirement", "/requirements/{identifier:path}", requirement, "trace"),
+    View("findings", "/findings", findings, "trace"),
+    View("matrix", "/matrix", matrix, "trace", "Matrix"),
+    View("code", "/code", code, "trace", "Code"),
+    View("file", "/code/{path:path}", code, "trace"),
+    View("search", "/search", search, "knowledge"),
+    View("status", "/status", status, "introspect", "Status"),
+)
