@@ -16,6 +16,7 @@ import pytest
 
 from contextive.packs import BUILTIN, load_builtin
 from contextive.registry import Scope
+from contextive.server.site_requests import is_site_path
 from tests.processes import clean_environment
 from tests.raw_clients import PROGRAM, HttpClient, envelope, modern_headers, rpc, wait_until
 
@@ -131,7 +132,9 @@ def test_a_post_that_needs_no_preflight_is_refused(target: AttackTarget, routes:
     for method, path in routes:
         if method == "POST":
             body = json.dumps(rpc("tools/call", {"name": "km-ingest-trigger", "arguments": {}})).encode()
-            assert target.request("POST", path, body, {"Content-Type": kind}).status == 415, path
+            is_form = kind.endswith("urlencoded") and is_site_path(path)
+            status = target.request("POST", path, body, {"Content-Type": kind}).status
+            assert status == (403 if is_form else 415), path  # a form needs the Origin of the site
     target.assert_unharmed()
 
 
@@ -185,7 +188,10 @@ def test_cross_site_requests_of_a_browser_are_forbidden_on_every_route(
 ) -> None:
     for token in (None, ADMIN):
         for method, path, shot in at_every_route(target, routes, SITES[case], token=token):
-            assert shot.status == 403, (method, path, shot.text)
+            if case == "link" and method == "GET" and is_site_path(path):
+                assert shot.status != 403, path  # a link of another site may open a page
+            else:
+                assert shot.status == 403, (method, path, shot.text)
     target.assert_unharmed()
 
 

@@ -36,6 +36,7 @@ def site_project(host: Host, **changes: Any) -> SiteProject:
         "services": host.services,
         "checks": host.checks,
         "links": EditorLinks("vscode://file/{abs_path}:{line}", root),
+        "profile": host.profile.name,
         "address": "http://127.0.0.1:8765",
     }
     return SiteProject(**{**values, **changes})

@@ -122,7 +122,7 @@ def test_a_requirement_shows_its_code_and_tests_with_links_to_the_editor(project
 def test_an_open_requirement_has_the_citation_to_paste(project: SiteProject) -> None:
     found = requirement(project, "SHOULD be returned to its sender")
     assert found.status == "not started"
-    assert [missing.citation.splitlines()[0] for missing in found.missing] == ["##= docs/spec/locker.md#fetching"] * 2
+    assert [missing.citation.splitlines()[0] for missing in found.missing] == ["//= docs/spec/locker.md#fetching"] * 2
 
 
 def test_an_unknown_name_is_not_found(project: SiteProject) -> None:

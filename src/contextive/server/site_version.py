@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+
 from contextive.errors import ContextiveError
 from contextive.ingest.notes_service import NotesService
 from contextive.ingest.trace_service import TraceService
@@ -10,17 +12,18 @@ from contextive.server.host import Host
 
 def site_version(host: Host) -> tuple[object, ...]:
     """Reads fingerprints of files only, unless something changed. Blocks."""
-    version: list[object] = [host.generation]
-    kinds: tuple[type[TraceService | NotesService], ...] = (TraceService, NotesService)
-    for kind in kinds:
-        try:
-            version.append(host.services.get(kind).view().generation)
-        except ContextiveError as error:
-            version.append(error.code)
+    return (host.generation, *map(_value_or_error, _readers(host)))
+
+
+def _readers(host: Host) -> Iterator[Callable[[], object]]:
+    yield lambda: host.services.get(TraceService).for_profile(host.profile.name).view().generation
+    yield lambda: host.services.get(NotesService).view().generation
     if not host.is_remote and "knowledge" in host.assembly.registry.packs:
-        try:
-            index = host.index()
-            version += [index.as_of(), index.running]
-        except ContextiveError as error:
-            version.append(error.code)
-    return tuple(version)
+        yield lambda: (host.index().as_of(), host.index().running)
+
+
+def _value_or_error(read: Callable[[], object]) -> object:
+    try:
+        return read()
+    except ContextiveError as error:
+        return error.code

@@ -38,6 +38,7 @@ from contextive.server.site_requests import (
     wants_page,
 )
 from contextive.server.site_version import site_version
+from contextive.web.notes import save_note
 from contextive.web.page import Download, Page, Problem, View
 from contextive.web.project import SiteProject
 from contextive.web.rendering import ASSETS, Frame, asset, render, to_json
@@ -62,6 +63,8 @@ class Website:
     def routes(self) -> list[BaseRoute]:
         return [
             *(Route(view.path, partial(self._show, view), methods=["GET"]) for view in VIEWS),
+            Route("/notes/new", self._save_note, methods=["POST"]),
+            Route("/notes/{slug}/edit", self._save_note, methods=["POST"]),
             Route("/assets/{name}", self._asset, methods=["GET"]),
             Route(EVENTS_PATH, self._events, methods=["GET"]),
             Route(SIGN_IN_PATH, self._sign_in_page, methods=["GET"]),
@@ -98,6 +101,17 @@ class Website:
         except ContextiveError as error:
             return self.problem(request, error)
 
+    async def _save_note(self, request: Request) -> Response:
+        try:
+            fields = await self.check_form(request)
+            given = {**fields, "slug": str(request.path_params.get("slug", ""))}
+            found = await run_in_thread(partial(save_note, self._project(request), given))
+        except ContextiveError as error:
+            return self.problem(request, error)
+        if isinstance(found, Page):
+            return _response(render(found, self._frame(request)).encode("utf-8", "replace"), "text/html", found.status)
+        return _redirect(found)
+
     def _is_enabled(self, view: View) -> bool:
         return view.pack in self._host.assembly.registry.packs
 
@@ -118,6 +132,7 @@ class Website:
             services=host.services,
             checks=host.checks,
             links=EditorLinks(host.config.knowledge.editor_uri_template, host.loaded.project),
+            profile=host.profile.name,
             address=f"{request.url.scheme}://{request.headers.get('host', '')}",
             caller=caller.name,
             may_write=self._may_write(request),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -17,13 +17,14 @@ from contextive.trace.requirement import Requirement
 from contextive.web.addresses import file_address, requirement_address, specification_address, with_query
 from contextive.web.page import Download, Page, Parameters
 from contextive.web.project import SiteProject
+from contextive.web.tasks import TaskLine, tasks_by_handle
 from contextive.web.words import STATUS_WORDS, STATUSES
 
 _CODE: Final = (CitationType.CITATION, CitationType.IMPLICATION)
 _TESTS: Final = (CitationType.TEST, CitationType.IMPLICATION)
 _ROWS: Final = 150
 _PLACES: Final = 2
-_COLUMNS: Final = ("status", "level", "specification", "requirement", "code", "tests")
+_COLUMNS: Final = ("status", "level", "specification", "requirement", "tasks", "code", "tests")
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
 
 
@@ -38,6 +39,7 @@ class Row:
     """One requirement."""
 
     identifier: str
+    handle: str
     status: str
     level: str
     specification: str
@@ -45,7 +47,7 @@ class Row:
     section: str
     text: str
     address: str
-    tasks: tuple[str, ...]
+    tasks: tuple[TaskLine, ...]
     code: tuple[PlaceLink, ...]
     more_code: int
     tests: tuple[PlaceLink, ...]
@@ -88,13 +90,14 @@ def matrix(project: SiteProject, given: Parameters) -> Page | Download:
     is_reversed = given.get("order") == "descending"
     requirements.sort(key=_SORTING[sort](view), reverse=is_reversed)
     query = {"spec": chosen, "sort": sort, "order": "descending" if is_reversed else ""}
+    tasks = tasks_by_handle(view)
     if given.get("format") == "csv":
-        return Download("matrix.csv", "text/csv", _csv(view, requirements))
+        return Download("matrix.csv", "text/csv", _csv(view, tasks, requirements))
     start = int(text) if (text := given.get("from", "")).isascii() and text.isdigit() and len(text) < 9 else 0
     shown = requirements[start : start + _ROWS]
     content = Matrix(
         columns=tuple(_columns(query, sort, is_reversed=is_reversed)),
-        rows=tuple(_row(view, requirement) for requirement in shown),
+        rows=tuple(_row(view, tasks, requirement) for requirement in shown),
         total=len(requirements),
         first=start + 1,
         previous=with_query("/matrix", {**query, "from": max(0, start - _ROWS)}) if start else "",
@@ -117,11 +120,16 @@ def _of_specification(view: TraceView, chosen: str) -> Iterator[Requirement]:
 
 
 Key = Callable[[Requirement], Any]
+Tasks = Mapping[str, tuple[TaskLine, ...]]
 
 
 def _by_evidence(_view: TraceView) -> Key:
     """Without anything first, then without tests, then the rest; the most binding first."""
     return lambda r: (bool(r.citations_of(*_CODE)) + bool(r.citations_of(*_TESTS)), -r.level)
+
+
+def _by_tasks(tasks: Tasks) -> Key:
+    return lambda r: len(tasks.get(r.handle, ()))
 
 
 _SORTING: Final[dict[str, Callable[[TraceView], Key]]] = {
@@ -130,6 +138,7 @@ _SORTING: Final[dict[str, Callable[[TraceView], Key]]] = {
     "level": lambda _: lambda r: -r.level,
     "specification": lambda view: lambda r: view.catalog.entry_of(r.target).title,
     "requirement": lambda _: lambda r: r.text,
+    "tasks": lambda view: _by_tasks(tasks_by_handle(view)),
     "code": lambda _: lambda r: len(r.citations_of(*_CODE)),
     "tests": lambda _: lambda r: len(r.citations_of(*_TESTS)),
 }
@@ -143,11 +152,12 @@ def _columns(query: dict[str, str], sort: str, *, is_reversed: bool) -> Iterator
         yield Column(name, with_query("/matrix", {**query, "sort": name, "order": following}), order)
 
 
-def _row(view: TraceView, requirement: Requirement) -> Row:
+def _row(view: TraceView, tasks: Tasks, requirement: Requirement) -> Row:
     entry = view.catalog.entry_of(requirement.target)
     code, tests = requirement.citations_of(*_CODE), requirement.citations_of(*_TESTS)
     return Row(
         identifier=requirement.identifier,
+        handle=requirement.handle,
         status=STATUS_WORDS[requirement.status],
         level=level_word(requirement.level),
         specification=entry.name,
@@ -155,7 +165,7 @@ def _row(view: TraceView, requirement: Requirement) -> Row:
         section=requirement.section.title or requirement.section.id,
         text=requirement.text,
         address=requirement_address(requirement, entry.id),
-        tasks=(),
+        tasks=tasks.get(requirement.handle, ()),
         code=tuple(map(_place, code[:_PLACES])),
         more_code=max(0, len(code) - _PLACES),
         tests=tuple(map(_place, tests[:_PLACES])),
@@ -167,7 +177,7 @@ def _place(citation: Citation) -> PlaceLink:
     return PlaceLink(f"{citation.source}:{citation.line}", file_address(citation.source, citation.line))
 
 
-def _csv(view: TraceView, requirements: Sequence[Requirement]) -> str:
+def _csv(view: TraceView, tasks: Tasks, requirements: Sequence[Requirement]) -> str:
     """All rows. A cell that a spreadsheet would run as a formula begins with an apostrophe."""
     written = io.StringIO()
     writer = csv.writer(written)
@@ -182,10 +192,10 @@ def _csv(view: TraceView, requirements: Sequence[Requirement]) -> str:
             entry.title,
             requirement.section.title or requirement.section.id,
             requirement.text,
-            "",
+            ", ".join(f"{task.key} {task.state}" for task in tasks.get(requirement.handle, ())),
             " ".join(f"{c.source}:{c.line}" for c in requirement.citations_of(*_CODE)),
             " ".join(f"{c.source}:{c.line}" for c in requirement.citations_of(*_TESTS)),
-            requirement.identifier,
+            requirement.handle or requirement.identifier,
         )
         writer.writerow([f"'{cell}" if cell.startswith(_FORMULA) else cell for cell in cells])
     return written.getvalue()

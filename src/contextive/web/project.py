@@ -26,6 +26,8 @@ class SiteProject:
     services: Services
     checks: Callable[[], Sequence[HealthCheck]]
     links: EditorLinks
+    profile: str
+    """The profile of the server, which decides which formats of specifications are shown."""
     address: str
     """Where this server is reachable, such as `http://127.0.0.1:8765`."""
     caller: str = "anonymous"
@@ -37,7 +39,7 @@ class SiteProject:
 
     @property
     def trace(self) -> TraceService:
-        return self.services.get(TraceService)
+        return self.services.get(TraceService).for_profile(self.profile)
 
     @property
     def notes(self) -> NotesService:

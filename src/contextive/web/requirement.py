@@ -27,6 +27,7 @@ from contextive.web.page import Page, Parameters
 from contextive.web.project import SiteProject
 from contextive.web.spec_parts import part_with
 from contextive.web.spec_text import Piece, mark_of
+from contextive.web.tasks import TaskLine, tasks_of
 from contextive.web.words import STATUS_WORDS
 
 _ASIDE_LINES: Final = 12
@@ -84,6 +85,8 @@ class RequirementPage:
     """Everything about one requirement."""
 
     identifier: str
+    handle: str
+    """The name that its author gave it, such as `kiro:user-auth/3.2`; empty if it has none."""
     status: str
     level: str
     text: str
@@ -100,6 +103,7 @@ class RequirementPage:
     places: tuple[CitedPlace, ...]
     more_places: int
     missing: tuple[MissingComment, ...]
+    tasks: tuple[TaskLine, ...]
     similar: tuple[Link, ...]
     notes: tuple[Link, ...]
     occurrences: tuple[Link, ...]
@@ -143,6 +147,7 @@ def describe(project: SiteProject, view: TraceView, found: Requirement, *, is_as
     section = specification_address(entry.id, part, requirement_anchor(found))
     return RequirementPage(
         identifier=found.identifier,
+        handle=found.handle,
         status=STATUS_WORDS[found.status],
         level=level_word(found.level),
         text=found.text,
@@ -161,6 +166,7 @@ def describe(project: SiteProject, view: TraceView, found: Requirement, *, is_as
         places=tuple(_place(project, service, view, found, citation, lines) for citation in shown),
         more_places=len(ordered) - len(shown),
         missing=tuple(MissingComment(m.what, m.citation) for m in explanation.missing or ()),
+        tasks=tasks_of(view, found),
         similar=tuple(
             Link(place.text, file_address(*_split_id(place.id)), f"{place.type} in {place.id}")
             for place in explanation.similar or ()

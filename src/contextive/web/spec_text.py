@@ -17,8 +17,8 @@ Layer: TypeAlias = tuple[int, int, object]
 """Start, end, and what is true of the text between them: a citation type, a requirement or a style."""
 
 _FENCE: Final = re.compile(r"\s*(?:`{3,}|~{3,})")
-_ITEM: Final = re.compile(r"\s*(?:[-*+o\u2022]|\(?(?:[0-9]{1,3}|[a-zA-Z])[.)])\s+(?=\S)")
-_FIGURE: Final = re.compile(r"\S {3,}\S|^\s*\||[+|]-{2,}|-{2,}[+|]| \. \. ")
+_ITEM: Final = re.compile(r"\s*(?:[-*+o\u2022]|\(?(?:[0-9]{1,3}|[a-zA-Z])[.)])\s++(?=\S)")
+_FIGURE: Final = re.compile(r"\S   +\S|\A\s*\||[+|]--|--[+|]| \. \. ")
 _CODE_SPAN: Final = re.compile(r"`[^`\n]+`")
 _STRONG: Final = re.compile(r"\*\*[^*\n]+\*\*")
 _CITING: Final = frozenset({CitationType.CITATION, CitationType.IMPLICATION})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -27,6 +27,7 @@ from contextive.web.project import SiteProject
 from contextive.web.requirement import RequirementPage, describe
 from contextive.web.spec_parts import part_with, parts_of
 from contextive.web.spec_text import BlockKind, Piece, blocks_of
+from contextive.web.tasks import TaskLine, tasks_by_handle
 from contextive.web.words import LEVELS, STATUS_WORDS, STATUSES, Progress, progress_of
 
 EVIDENCE: Final = ("no code", "no test", "nothing")
@@ -39,10 +40,12 @@ class Badge:
 
     anchor: str
     identifier: str
+    handle: str
     status: str
     level: str
     code: int
     tests: int
+    tasks: tuple[TaskLine, ...]
     address: str
     here: str
     """The address of this page with the requirement beside it."""
@@ -158,7 +161,7 @@ def specification(project: SiteProject, given: Parameters) -> Page:
     matching = [r for r in requirements if all(_FILTERS[name](r, value) for name, value in chosen.items() if value)]
     is_filtered = any(chosen.values())
     beside = next((r for r in requirements if given.get("r") and requirement_anchor(r) == f"r-{given['r']}"), None)
-    make = _Badges(entry, number)
+    make = _Badges(entry, number, tasks_by_handle(view))
     content = SpecificationPage(
         id=entry.id,
         name=entry.name,
@@ -201,6 +204,7 @@ class _Badges:
 
     entry: SpecificationEntry
     part: int
+    tasks: Mapping[str, tuple[TaskLine, ...]]
 
     def badge(self, requirement: Requirement) -> Badge:
         anchor = requirement_anchor(requirement)
@@ -210,10 +214,12 @@ class _Badges:
         return Badge(
             anchor=anchor,
             identifier=requirement.identifier,
+            handle=requirement.handle,
             status=STATUS_WORDS[requirement.status],
             level=level_word(requirement.level),
             code=len(requirement.citations_of(CitationType.CITATION, CitationType.IMPLICATION)),
             tests=len(requirement.citations_of(CitationType.TEST, CitationType.IMPLICATION)),
+            tasks=self.tasks.get(requirement.handle, ()) if requirement.handle else (),
             address=requirement_address(requirement, self.entry.id),
             here=f"{here}#{anchor}",
         )

@@ -6,7 +6,9 @@ from typing import Final
 
 from contextive.web.code import code
 from contextive.web.findings import findings
+from contextive.web.graph import graph
 from contextive.web.matrix import matrix
+from contextive.web.notes import note, note_form, notes
 from contextive.web.overview import overview
 from contextive.web.page import View
 from contextive.web.requirement import requirement
@@ -23,6 +25,11 @@ VIEWS: Final = (
     View("matrix", "/matrix", matrix, "trace", "Matrix"),
     View("code", "/code", code, "trace", "Code"),
     View("file", "/code/{path:path}", code, "trace"),
+    View("graph", "/graph", graph, "knowledge", "Graph"),
+    View("notes", "/notes", notes, "notes", "Notes"),
+    View("note-new", "/notes/new", note_form, "notes"),
+    View("note-edit", "/notes/{slug}/edit", note_form, "notes"),
+    View("note", "/notes/{slug}", note, "notes"),
     View("search", "/search", search, "knowledge"),
     View("status", "/status", status, "introspect", "Status"),
 )
