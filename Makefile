@@ -6,10 +6,10 @@ STAMP := $(VENV)/.installed
 # Many tests wait for servers, so twice as many workers as cores keep the cores busy.
 WORKERS ?= $(shell expr 2 \* $$(getconf _NPROCESSORS_ONLN))
 
-.PHONY: help setup demo test retest lint fix bench fuzz soak durability attacks wheel clients blackbox differential conformance docs schema golden badge lock bundle clean
+.PHONY: help setup demo test scripts test-browser screenshots retest lint fix bench fuzz soak durability attacks wheel clients blackbox differential conformance docs schema golden badge lock bundle clean
 
 help:  ## Show the targets
-	@sed -nE -e 's/^##@ (.*)/\n\1/p' -e 's/^([a-z]+):.*## /  \1\t/p' $(MAKEFILE_LIST) | expand -t 16
+	@sed -nE -e 's/^##@ (.*)/\n\1/p' -e 's/^([a-z-]+):.*## /  \1\t/p' $(MAKEFILE_LIST) | expand -t 16
 
 $(STAMP): requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed; set PYTHON=/path/to/python3" >&2; exit 1; }
@@ -44,6 +44,19 @@ fix: $(STAMP)  ## Format the code and apply automatic fixes
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
+web/node_modules: web/package.json web/package-lock.json
+	cd web && npm ci --ignore-scripts --no-audit --no-fund
+	@touch web/node_modules
+
+scripts: web/node_modules  ## Rebuild the scripts of the site from web/src (needs npm)
+	cd web && node build.mjs
+
+test-browser: $(STAMP) web/node_modules  ## Test the site in a browser (needs npm and chromium)
+	CONTEXTIVE_BROWSER_TESTS=required $(BIN)/python -m pytest tests/browser
+
+screenshots: $(STAMP) web/node_modules  ## Take the pictures of the documentation (needs npm and chromium)
+	$(BIN)/python -m tests.browser
+
 golden: $(STAMP)  ## Rewrite the golden files; read the diff before you commit
 	$(BIN)/python tools/write_declared.py
 	CONTEXTIVE_GOLDEN=write $(BIN)/python -m pytest tests/golden
@@ -62,7 +75,7 @@ docs: $(STAMP)  ## Build the documentation site in site/
 	@echo "Open site/index.html. The search box needs a web server: $(BIN)/python -m http.server --bind 127.0.0.1 --directory site"
 
 clean:  ## Remove everything that the other targets created
-	rm -rf $(VENV) .node .mypy_cache .ruff_cache .pytest_cache dist site
+	rm -rf $(VENV) .node .mypy_cache .ruff_cache .pytest_cache dist site web/node_modules
 
 ##@ Release
 

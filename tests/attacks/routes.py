@@ -10,7 +10,7 @@ from contextive.packs import BUILTIN
 from contextive.server.host import Host
 from contextive.server.http import HttpServer
 
-OPEN = frozenset({"/healthz", "/readyz", "/sign-in", "/assets/km-search"})
+OPEN = frozenset({"/healthz", "/readyz", "/sign-in", "/assets/km-search", "/instance"})
 """The paths that need no token."""
 _FILLED = {"profile": "duvet", "name": "km-search", "node_id": "Document:docs/gauge.md"}
 

@@ -4,6 +4,8 @@ import { startCopying } from "./copying";
 let last: AbortController | undefined;
 
 export function startBeside(): void {
+  const contents = document.querySelector("details[data-contents]");
+  if (contents !== null && window.matchMedia("(max-width: 720px)").matches) contents.removeAttribute("open");
   const column = document.getElementById("beside");
   if (column === null) return;
   for (const badge of badges()) {

@@ -13,6 +13,7 @@ from contextive.errors import UsageError
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "serve": ("contextive.cli.serve", "Serve MCP clients over stdio or HTTP"),
+    "open": ("contextive.cli.open", "Show this project's site in the browser"),
     "check": ("contextive.cli.inspect", "Validate the configuration; show packs, tools and providers"),
     "describe": ("contextive.cli.inspect", "Print the server's tools, resources and prompts as JSON"),
     "tools": ("contextive.cli.inspect", "List the tools"),

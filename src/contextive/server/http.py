@@ -7,7 +7,7 @@ import contextlib
 import logging
 import socket
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from functools import partial
 from typing import Any
 
@@ -35,6 +35,7 @@ from contextive.server.nexus import NexusApi
 from contextive.server.profiles import PROFILES
 from contextive.server.rate_limits import CallerLimits
 from contextive.server.rest import RestApi, error_response
+from contextive.server.running_site import announced, new_instance
 from contextive.server.sdk import open_transports
 from contextive.server.site_requests import SiteAccess, wants_page
 from contextive.server.website import Website
@@ -57,7 +58,8 @@ class HttpServer:
             name: BatchSplitter(manager.asgi_app) for name, manager in self._managers.items()
         }
         self._access = SiteAccess(BrowserSessions(), lambda: self._authenticator)
-        self._site = Website(host, self._access, lambda: self._limits)
+        self.instance = new_instance()
+        self._site = Website(host, self._access, lambda: self._limits, self.instance)
         self.app = self._build()
 
     ##= docs/spec/host.md#tokens
@@ -232,7 +234,14 @@ class _Uvicorn(uvicorn.Server):
 ##% The command `contextive-mcp serve --http` MUST serve many clients over HTTP.
 ##= docs/spec/host.md#requests
 ##% Proxy headers MUST NOT change the caller or its scope.
-async def serve_http(host: Host, stop: asyncio.Event, *, bind_host: str, port: int) -> None:
+async def serve_http(
+    host: Host,
+    stop: asyncio.Event,
+    *,
+    bind_host: str,
+    port: int,
+    on_ready: Callable[[str], None] | None = None,
+) -> None:
     """Serve until `stop` is set, then end open streams and return."""
     http = HttpServer(host, bind_host)
     listener = _listen(bind_host, port)
@@ -258,13 +267,16 @@ async def serve_http(host: Host, stop: asyncio.Event, *, bind_host: str, port: i
     ending = asyncio.create_task(end())
     url = f"http://{_url_host(bind_host)}:{listener.getsockname()[1]}"
     logger.info("serving", extra={FIELDS: {"url": f"{url}/mcp", "profile": host.profile.name}})
-    if sys.stdout is not None and sys.stdout.isatty():
+    if on_ready is not None:
+        on_ready(f"{url}/")
+    elif sys.stdout is not None and sys.stdout.isatty():
         # For the person at the terminal; the log on standard error is for programs.
         sys.stdout.write(f"Serving {host.loaded.project.name} at {url}/mcp. Ctrl-C stops the server.\n")
         sys.stdout.write(f"Add this address to an MCP client, or open {url} in a browser.\n")
         sys.stdout.flush()
     try:
-        await server.serve(sockets=[listener])
+        with announced(host.state_dir, listener.getsockname()[1], http.instance):
+            await server.serve(sockets=[listener])
     finally:
         ending.cancel()
 

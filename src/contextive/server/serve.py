@@ -29,8 +29,11 @@ def serve(
     bind_host: str,
     port: int,
     pipe: tuple[int, int] | None = None,
+    on_ready: Callable[[str], None] | None = None,
 ) -> None:
     """Serve until the client disconnects or a signal arrives, then flush the logs. Blocks.
+
+    `on_ready` is called with the address of the site when an HTTP server listens.
 
     `pipe` has the descriptors from `claim_stdio`, which must be called before packs are loaded.
     """
@@ -46,7 +49,7 @@ def serve(
         logger.warning("ignored %s: %s", ignored.key, ignored.reason)
     host.log_plugin_problems()
     try:
-        asyncio.run(_serve(host, reload, bind_host, port, pipe))
+        asyncio.run(_serve(host, reload, bind_host, port, pipe, on_ready))
     finally:
         end_tracing()
         logs.close()
@@ -59,7 +62,12 @@ def _enable_gc() -> None:
 
 
 async def _serve(
-    host: Host, reload: Callable[[], LoadedConfig], bind_host: str, port: int, pipe: tuple[int, int] | None
+    host: Host,
+    reload: Callable[[], LoadedConfig],
+    bind_host: str,
+    port: int,
+    pipe: tuple[int, int] | None,
+    on_ready: Callable[[str], None] | None,
 ) -> None:
     stop = asyncio.Event()
     changed = asyncio.Event()
@@ -77,7 +85,7 @@ async def _serve(
 
             host.load_packs()  # shared by many clients: an import must not delay the calls of others
             _enable_gc()
-            await serve_http(host, stop, bind_host=bind_host, port=port)
+            await serve_http(host, stop, bind_host=bind_host, port=port, on_ready=on_ready)
         else:
             from contextive.server.stdio import serve_stdio
 

@@ -19,15 +19,18 @@ SIGN_OUT_PATH: Final = "/sign-out"
 EVENTS_PATH: Final = "/events"
 PREFIXES: Final = (
     "specs", "requirements", "matrix", "code", "graph", "notes", "search", "findings", "status", "assets", "events",
-    "sign-in", "sign-out",
+    "instance", "sign-in", "sign-out",
 )  # fmt: skip
 FORM_TYPE: Final = "application/x-www-form-urlencoded"
-_OPEN_PREFIXES: Final = ("sign-in", "assets")
+_OPEN_PREFIXES: Final = ("sign-in", "assets", "instance")
 _LONGEST_NEXT: Final = 1_000
 _SAME_ORIGIN: Final = frozenset({"same-origin", "none"})
 ##= docs/spec/site.md#security
 ##% Every response of the site MUST have a content security policy that allows neither inline scripts, inline styles nor
 ##% other hosts, and forbid framing, referrers, sniffing and use by other origins.
+##= docs/spec/site.md#pages
+##% A page MUST work without an error, without a request to another host and without a violation of WCAG A or AA that axe-core
+##% finds, on a desktop and on a phone, light and dark.
 SECURITY_HEADERS: Final = {
     "Content-Security-Policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Final
@@ -54,8 +55,10 @@ _MAX_FIELDS: Final = 20
 class Website:
     """The site of one host."""
 
-    def __init__(self, host: Host, access: SiteAccess, limits: Callable[[], CallerLimits]) -> None:
+    def __init__(self, host: Host, access: SiteAccess, limits: Callable[[], CallerLimits], instance: str) -> None:
+        """`instance` is a random name of this server, by which a command finds it again."""
         self._host = host
+        self._instance = instance
         self._access = access
         self._limits = limits
         self.live = LiveUpdates(partial(site_version, host))
@@ -65,6 +68,7 @@ class Website:
             *(Route(view.path, partial(self._show, view), methods=["GET"]) for view in VIEWS),
             Route("/notes/new", self._save_note, methods=["POST"]),
             Route("/notes/{slug}/edit", self._save_note, methods=["POST"]),
+            Route("/instance", self._instance_name, methods=["GET"]),
             Route("/assets/{name}", self._asset, methods=["GET"]),
             Route(EVENTS_PATH, self._events, methods=["GET"]),
             Route(SIGN_IN_PATH, self._sign_in_page, methods=["GET"]),
@@ -172,6 +176,10 @@ class Website:
         if name not in ASSETS:
             return self.problem(request, NotFound("There is no such file.", hint="Reload the page."))
         return _response(asset(name), ASSETS[name], headers={"Cache-Control": _FOREVER})
+
+    async def _instance_name(self, _request: Request) -> Response:
+        body = json.dumps({"instance": self._instance}).encode()
+        return _response(body, "application/json", headers={"Cache-Control": "no-store"})
 
     # Live updates
 

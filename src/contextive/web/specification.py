@@ -30,7 +30,7 @@ from contextive.web.spec_text import BlockKind, Piece, blocks_of
 from contextive.web.tasks import TaskLine, tasks_by_handle
 from contextive.web.words import LEVELS, STATUS_WORDS, STATUSES, Progress, progress_of
 
-EVIDENCE: Final = ("no code", "no test", "nothing")
+EVIDENCE: Final = ("no code", "no test", "nothing", "complete")
 _TESTING: Final = (CitationType.TEST, CitationType.IMPLICATION, CitationType.EXCEPTION)
 
 
@@ -273,6 +273,8 @@ def _has_evidence(requirement: Requirement, wanted: str) -> bool:
     match wanted:
         case "no code":
             return requirement.implementation == "none"
+        case "complete":
+            return requirement.status.is_done
         case "no test":
             return not requirement.citations_of(*_TESTING)
         case _:
