@@ -21,7 +21,7 @@ from tests.web.site_project import copy_example
 
 PAGE = {"Accept": "text/html"}
 FORM = "application/x-www-form-urlencoded"
-FIXED = [view.path for view in VIEWS if "{" not in view.path]
+FIXED = [view.path for view in VIEWS if "{" not in view.path and view.path != "/notes/new"]
 
 
 @pytest.fixture(scope="module")
