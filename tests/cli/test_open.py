@@ -48,7 +48,7 @@ def test_a_busy_port_is_not_used_and_a_running_server_is_found_again(tmp_path: P
 
 
 ##= docs/spec/site.md#opening
-##% The command `contextive-mcp open` MUST use a running server only if it serves the same project, and MUST NOT put a token
+##% The command `contextive-mcp open` MUST use a running server only if it serves the same project, and never put a token
 ##% into an address.
 def test_another_server_at_the_announced_port_is_not_used(tmp_path: Path) -> None:
     ours, theirs = tmp_path / "ours", tmp_path / "theirs"

@@ -32,8 +32,8 @@ def rendered(text: str) -> str:
 
 
 ##= docs/spec/site.md#security
-##% Raw HTML in Markdown MUST be shown as text, and a link MUST lead to an http, https or mailto address, to the configured
-##% editor, or to a page of the site.
+##% Raw HTML in Markdown MUST be shown as text, and links lead only to http, https and mailto addresses, to the configured
+##% editor, and to pages of the site.
 @pytest.mark.parametrize(
     "text",
     [

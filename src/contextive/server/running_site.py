@@ -50,7 +50,7 @@ def announced(state: Path, port: int, instance: str) -> Iterator[None]:
 
 
 ##= docs/spec/site.md#opening
-##% The command `contextive-mcp open` MUST use a running server only if it serves the same project, and MUST NOT put a token
+##% The command `contextive-mcp open` MUST use a running server only if it serves the same project, and never put a token
 ##% into an address.
 def running_site(state: Path) -> str | None:
     """The address of the server that shows this project; None if there is none."""

@@ -22,8 +22,8 @@ _MAX_NESTING: Final = 20
 
 
 ##= docs/spec/site.md#security
-##% Raw HTML in Markdown MUST be shown as text, and a link MUST lead to an http, https or mailto address, to the configured
-##% editor, or to a page of the site.
+##% Raw HTML in Markdown MUST be shown as text, and links lead only to http, https and mailto addresses, to the configured
+##% editor, and to pages of the site.
 def render_note(note: Note, catalog: NoteCatalog) -> Markup:
     """The content of a note as HTML."""
     if len(note.content) > _LONGEST:
