@@ -10,9 +10,16 @@ from contextive.packs import BUILTIN
 from contextive.server.host import Host
 from contextive.server.http import HttpServer
 
-OPEN = frozenset({"/healthz", "/readyz", "/sign-in", "/assets/km-search", "/instance"})
+OPEN = frozenset({"/healthz", "/readyz", "/sign-in", "/assets/site.css", "/instance"})
 """The paths that need no token."""
-_FILLED = {"profile": "duvet", "name": "km-search", "node_id": "Document:docs/gauge.md"}
+_FILLED = {"file": "site.css", "profile": "duvet", "name": "km-search", "node_id": "Document:docs/gauge.md"}
+
+
+def status_without_token(method: str, path: str) -> int:
+    """The status of a request without a token. A form of the site needs its Origin even on an open path."""
+    if path not in OPEN:
+        return 401
+    return 403 if method == "POST" else 200
 
 
 def declared_routes(project: Path) -> list[tuple[str, str]]:

@@ -33,6 +33,7 @@ from contextive.server.site_requests import (
     SECURITY_HEADERS,
     SiteAccess,
     is_open_path,
+    is_page_path,
     is_site_path,
     sign_in_address,
     wants_page,
@@ -109,7 +110,7 @@ class RequestPolicy:
             return True
         is_navigation = headers.get_all(b"sec-fetch-mode") == ["navigate"]
         is_top_level = headers.get_all(b"sec-fetch-dest") == ["document"]
-        return method == "GET" and is_site_path(path) and is_navigation and is_top_level
+        return method == "GET" and is_page_path(path) and is_navigation and is_top_level
 
 
 class RequestGuard:

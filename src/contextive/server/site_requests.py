@@ -23,6 +23,7 @@ PREFIXES: Final = (
 )  # fmt: skip
 FORM_TYPE: Final = "application/x-www-form-urlencoded"
 _OPEN_PREFIXES: Final = ("sign-in", "assets", "instance")
+_NO_PAGES: Final = ("assets", "events", "instance")
 _LONGEST_NEXT: Final = 1_000
 _SAME_ORIGIN: Final = frozenset({"same-origin", "none"})
 ##= docs/spec/site.md#security
@@ -49,6 +50,11 @@ SECURITY_HEADERS: Final = {
 def is_site_path(path: str) -> bool:
     """Whether a path belongs to the site."""
     return path == "/" or path[1:].partition("/")[0] in PREFIXES
+
+
+def is_page_path(path: str) -> bool:
+    """Whether a path of the site is a page, which other sites may link to."""
+    return is_site_path(path) and path[1:].partition("/")[0] not in _NO_PAGES
 
 
 def is_open_path(path: str) -> bool:

@@ -69,7 +69,7 @@ class Website:
             Route("/notes/new", self._save_note, methods=["POST"]),
             Route("/notes/{slug}/edit", self._save_note, methods=["POST"]),
             Route("/instance", self._instance_name, methods=["GET"]),
-            Route("/assets/{name}", self._asset, methods=["GET"]),
+            Route("/assets/{file}", self._asset, methods=["GET"]),
             Route(EVENTS_PATH, self._events, methods=["GET"]),
             Route(SIGN_IN_PATH, self._sign_in_page, methods=["GET"]),
             Route(SIGN_IN_PATH, self._sign_in, methods=["POST"]),
@@ -172,7 +172,7 @@ class Website:
     # Files
 
     async def _asset(self, request: Request) -> Response:
-        name = str(request.path_params["name"])
+        name = str(request.path_params["file"])
         if name not in ASSETS:
             return self.problem(request, NotFound("There is no such file.", hint="Reload the page."))
         return _response(asset(name), ASSETS[name], headers={"Cache-Control": _FOREVER})
