@@ -21,7 +21,7 @@ from contextive.knowledge.node_ids import artifact_node_id
 from contextive.knowledge.project_names import NOBODY, DeclaredSymbol, ProjectNames, SameName
 from contextive.knowledge.receivers import TypeResolver
 from contextive.knowledge.resolved_links import resolve_links
-from contextive.knowledge.symbol import Reference, Symbol
+from contextive.knowledge.symbol import Reference, Symbol, last_part
 from contextive.store.protocol import Store
 
 _BATCH_FILES = 256
@@ -137,11 +137,6 @@ class _SymbolCache(dict[str, SameName]):
         for path, symbol in declared:
             by_name.setdefault(symbol.name, []).append((path, symbol))
         self.update({name: SameName.of(same) for name, same in by_name.items()})
-
-
-def last_part(name: str) -> str:
-    """The part of a reference after the last dot or slash, which is its lookup key."""
-    return name[max(name.rfind("."), name.rfind("/")) + 1 :]
 
 
 def _resolve(

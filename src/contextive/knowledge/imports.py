@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from contextive.knowledge.known_paths import KnownPaths
 from contextive.knowledge.languages import family_of, language_of
-from contextive.knowledge.symbol import Reference
+from contextive.knowledge.symbol import Reference, last_part
 
 _MAX_PACKAGE_FILES = 50
 """The limit of files that an import of a whole package resolves to."""
@@ -50,14 +50,14 @@ def import_keys(path: str) -> frozenset[str]:
     language = language_of(path)
     folder, name = posixpath.split(path)
     stem, _, ending = name.rpartition(".")
-    parent = _last_part(folder)
+    parent = last_part(folder)
     match family_of(language) if language else None:
         case "python":
             return frozenset({parent if stem == "__init__" else stem})
         case "ecmascript":
             endings = {suffix[suffix.rfind(".") + 1 :] for suffix in _SCRIPT_ENDINGS}
             stem = stem.removesuffix(".d")
-            return frozenset({_last_part(stem), ending, *endings} | ({parent, ""} if stem == "index" else set()))
+            return frozenset({last_part(stem), ending, *endings} | ({parent, ""} if stem == "index" else set()))
         case "go":
             return frozenset({parent})
         case "rust":
@@ -70,10 +70,6 @@ def import_keys(path: str) -> frozenset[str]:
             return frozenset({ending})
         case _:
             return frozenset()
-
-
-def _last_part(name: str) -> str:
-    return name[max(name.rfind("."), name.rfind("/")) + 1 :]
 
 
 def _python(path: str, names: list[str], known: KnownPaths) -> Iterator[str]:

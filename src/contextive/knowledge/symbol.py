@@ -38,6 +38,11 @@ class Reference:
     """The expression (see `expressions`) on which a call calls its last name; None if it is the rest of `name`."""
 
 
+def last_part(name: str) -> str:
+    """The part of a reference after its last dot or slash, which is its lookup key."""
+    return name[max(name.rfind("."), name.rfind("/")) + 1 :]
+
+
 HintKind = Literal["value", "base", "result", "import", "package"]
 
 

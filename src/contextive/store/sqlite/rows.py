@@ -139,10 +139,5 @@ def _unpack(body: bytes) -> list[Any]:
     return values
 
 
-def last_part(name: str) -> str:
-    """The part of a name after its last dot or slash."""
-    return re.split(r"[./]", name)[-1]
-
-
 def decode_symbol(row: tuple[Any, ...]) -> Symbol:
     return Symbol(*row)

@@ -148,7 +148,7 @@ class SqliteWriter:
             self._connection.execute("DELETE FROM reference_name WHERE artifact = ?", (artifact,))
         if parsed.references or not is_new:
             self._connection.execute("INSERT OR REPLACE INTO reference VALUES (?, ?)", (artifact, body))
-        names = sorted({rows.last_part(reference.name) for reference in parsed.references})
+        names = sorted({last_part(reference.name) for reference in parsed.references})
         self._connection.executemany("INSERT INTO reference_name VALUES (?, ?)", [(name, artifact) for name in names])
 
     def _put_hints(self, artifact: int, parsed: ParsedArtifact, *, is_new: bool) -> None:

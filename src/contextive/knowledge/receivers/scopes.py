@@ -1,0 +1,176 @@
+"""Bare names: in the scopes around the code, in the file, its imports and its package."""
+
+from __future__ import annotations
+
+import posixpath
+from typing import TYPE_CHECKING
+
+from contextive.knowledge.file_hints import ALL_MEMBERS, all_members_key
+from contextive.knowledge.languages import family_of, language_of
+from contextive.knowledge.project_names import DeclaredSymbol
+from contextive.knowledge.receivers.values import (
+    CLASS_KINDS,
+    EXTERNAL,
+    MAX_DEPTH,
+    MAX_PACKAGE_FILES,
+    UNKNOWN,
+    Class,
+    Collection,
+    Function,
+    Module,
+    Opaque,
+    Value,
+    value_of,
+)
+from contextive.knowledge.symbol import Symbol
+
+if TYPE_CHECKING:
+    from contextive.knowledge.receivers.resolver import TypeResolver
+
+_BARE_MEMBERS = frozenset({"java", "c family"})
+"""Languages in which a member of the class around the code can be used by its bare name."""
+
+
+class ScopeLookup:
+    """Finds bare names for a resolver."""
+
+    def __init__(self, resolver: TypeResolver) -> None:
+        self._resolver = resolver
+        self._found: dict[tuple[str, str, str, int], Value] = {}
+
+    def find(self, name: str, path: str, owner: str, depth: int) -> Value:
+        """The value of a bare name in the code of `owner` in the file at `path`."""
+        if depth > MAX_DEPTH:
+            return UNKNOWN
+        key = (name, path, owner, depth)
+        found = self._found.get(key)
+        if found is None:
+            found = self._found[key] = self._look_up(name, path, owner, depth)
+        return found
+
+    def _look_up(self, name: str, path: str, owner: str, depth: int) -> Value:
+        """The value of a name: from the scopes around the owner, the file, its imports, its package."""
+        places = self._resolver.named(name).places
+        family = family_of(language_of(path) or "")
+        prefix = owner
+        while prefix and places:
+            symbol = places.get((path, f"{prefix}.{name}"))
+            if symbol is not None and (symbol.kind != "method" or prefix == owner or family in _BARE_MEMBERS):
+                return value_of(path, symbol)
+            prefix = prefix.rpartition(".")[0]
+        if family in _BARE_MEMBERS and owner:
+            around = self.class_around(path, owner, depth)
+            member = self._resolver.members.class_member(around, name, depth) if around else None
+            if member is not None and not isinstance(member, Opaque):
+                return member
+        found = self.file_member(name, path, depth)
+        if found is None and family in ("go", "java"):
+            found = self._package_member(name, path, depth)
+        if found is None and family == "c family":
+            found = self._linked(name, owner)
+        if found is None and family == "rust":
+            found = self._resolver.modules.rust_module(name, path)
+        if found is None:
+            found = self.from_all_members(name, path, depth)
+        if found is not None:
+            return found
+        return EXTERNAL if name[:1].isupper() and family != "c family" else UNKNOWN
+
+    def file_member(self, name: str, path: str, depth: int) -> Value | None:
+        """What a file calls by this name: a symbol, a variable or an import."""
+        symbol = self._resolver.named(name).places.get((path, name))
+        if symbol is not None:
+            return value_of(path, symbol)
+        hints = self._resolver.project.hints(path)
+        values = hints.values.get(("", name))
+        if values is not None:
+            return self._resolver.first(values, path, "", depth + 1)
+        origins = hints.imports.get(name)
+        if origins is None:
+            return None
+        found: Value = UNKNOWN
+        for origin in origins:
+            found = self._resolver.modules.origin(origin, path, depth + 1)
+            if not isinstance(found, Opaque):
+                return found
+        return found
+
+    def _package_member(self, name: str, path: str, depth: int) -> Value | None:
+        """A name from another file of the same folder."""
+        folder = posixpath.dirname(path)
+        for other, symbol in self._resolver.named(name).declared:
+            is_member = other != path and symbol.qualified_name == name and posixpath.dirname(other) == folder
+            if is_member and family_of(symbol.language) == self._resolver.family:
+                return value_of(other, symbol)
+        if self._resolver.family == "go":
+            return self._variable_of_package(name, self._resolver.project.known.by_folder.get(folder, ()), depth)
+        return None
+
+    def _variable_of_package(self, name: str, files: tuple[str, ...], depth: int) -> Value | None:
+        for other in files[:MAX_PACKAGE_FILES]:
+            if other.endswith(".go") and (values := self._resolver.project.hints(other).values.get(("", name))):
+                return self._resolver.first(values, other, "", depth + 1)
+        return None
+
+    def _linked(self, name: str, owner: str) -> Value | None:
+        """A name of C or C++, where every file can call what another one defines."""
+        found: dict[tuple[str, str], Symbol] = {}
+        for (path, qualified), symbol in self._resolver.named(name).places.items():
+            scope = qualified.rpartition(".")[0]
+            is_in_scope = not scope or owner.startswith(f"{scope}.")
+            if is_in_scope and symbol.kind != "method" and family_of(symbol.language) == "c family":
+                found[path, qualified] = symbol
+        if len(found) == 1:
+            ((path, _), symbol) = next(iter(found.items()))
+            return value_of(path, symbol)
+        return None
+
+    def from_all_members(self, name: str, path: str, depth: int) -> Value | None:
+        """A name from a module of which all members are imported."""
+        self._resolver.depends_on(all_members_key(path))
+        if depth >= MAX_DEPTH:
+            return None
+        for origin in self._resolver.project.hints(path).imports.get(ALL_MEMBERS, ()):
+            module = self._resolver.modules.origin(origin, path, depth + 1)
+            if isinstance(module, (Module, Class)):
+                found = self._resolver.members.member(module, name, depth + 1)
+                if not isinstance(found, Opaque):
+                    return found
+        return None
+
+    def fixture(self, name: str, path: str) -> DeclaredSymbol | None:
+        """A pytest fixture of the file, or of the nearest conftest.py above it."""
+        places = self._resolver.named(name).places
+        folder = posixpath.dirname(path)
+        candidates = [path]
+        while places:
+            candidates.append(f"{folder}/conftest.py" if folder else "conftest.py")
+            if not folder:
+                break
+            folder = posixpath.dirname(folder)
+        for candidate in candidates:
+            symbol = places.get((candidate, name))
+            if symbol is not None and symbol.kind == "function":
+                return candidate, symbol
+        return None
+
+    def fixture_value(self, name: str, path: str, depth: int) -> Value:
+        found = self.fixture(name, path)
+        if found is None:
+            return UNKNOWN
+        result = self._resolver.result(Function(*found), depth)
+        return result.element if isinstance(result, Collection) else result
+
+    def class_around(self, path: str, owner: str, depth: int) -> Class | None:
+        """The class in whose code the owner is. Its own declaration may be in another file."""
+        prefix = owner
+        while prefix:
+            name = prefix.rpartition(".")[2]
+            symbol = self._resolver.named(name).places.get((path, prefix))
+            if symbol is not None and symbol.kind in CLASS_KINDS:
+                return Class(path, symbol)
+            prefix = prefix.rpartition(".")[0]
+            if symbol is None and prefix == "" and name != owner:
+                found = self.find(name, path, "", depth + 1)
+                return found if isinstance(found, Class) else None
+        return None
