@@ -15,12 +15,12 @@ import argparse
 import json
 import sys
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from benchmarks.call_edges.language_server import SERVERS, LanguageServer
+from benchmarks.call_edges.language_server import SERVERS, LanguageServer, Place
 from benchmarks.call_edges.sites import Declaration, Site, Sources
 from contextive.knowledge.symbol import Symbol
 from contextive.store import open_store
@@ -93,13 +93,42 @@ HEADER: Final = (
 )
 
 
+class KeptAnswers:
+    """The answers of a language server, which is started when the first new one is needed."""
+
+    def __init__(self, start: Callable[[], LanguageServer], file: Path | None) -> None:
+        self._start = start
+        self._file = file
+        self._server: LanguageServer | None = None
+        self._known: dict[str, list[Place] | None] = {}
+        if file is not None and file.is_file():
+            self._known = json.loads(file.read_text(encoding="utf-8"))
+
+    def definitions(self, place: Place) -> list[Place] | None:
+        key = "{}:{}:{}".format(*place)
+        if key not in self._known:
+            self._server = self._server or self._start()
+            self._known[key] = self._server.definitions(place)
+        found = self._known[key]
+        return None if found is None else [(path, line, column) for path, line, column in found]
+
+    def close(self) -> None:
+        if self._server is not None:
+            self._server.close()
+        if self._file is not None:
+            self._file.write_text(json.dumps(self._known), encoding="utf-8")
+
+
 class Judge:
     """Finds the target of a call: by the language server, or in the answers of a person."""
 
     def __init__(
-        self, server: LanguageServer, sources: Sources, answers: Mapping[tuple[str, str, str], Target]
+        self,
+        definitions: Callable[[Place], list[Place] | None],
+        sources: Sources,
+        answers: Mapping[tuple[str, str, str], Target],
     ) -> None:
-        self._server = server
+        self._definitions = definitions
         self._sources = sources
         self._answers = answers
 
@@ -107,7 +136,7 @@ class Judge:
         answer = self._answers.get((site.place[0], self._sources.line(site.place), site.name))
         if answer is not None:
             return answer
-        places = self._server.definitions(site.place)
+        places = self._definitions(site.place)
         if places is None:
             return Target(is_known=False)
         found = [self._sources.declarations(path).get((line, column)) for path, line, column in places]
@@ -218,6 +247,7 @@ def main() -> int:
     parser.add_argument("--sample", type=int, default=200, metavar="N", help="number of call sites (default: 200)")
     parser.add_argument("--seed", type=int, default=22, help="seed of the sample (default: 22)")
     parser.add_argument("--wait", type=float, default=600, metavar="SECONDS", help="limit of the server's preparation")
+    parser.add_argument("--keep", type=Path, metavar="FILE", help="file for the server's answers, for the next run")
     parser.add_argument("--list", action="store_true", help="also list what is wrong, missing and unjudged")
     arguments = parser.parse_args()
     sources = Sources(arguments.project, arguments.language)
@@ -225,9 +255,15 @@ def main() -> int:
     store = open_store(arguments.project / ".contextive", project=arguments.project)
     answers = read_answers(JUDGEMENTS / f"{arguments.project.name}.jsonl")
     command = arguments.server or SERVERS[arguments.language]
-    with LanguageServer(command, arguments.language, arguments.project) as server:
+
+    def start() -> LanguageServer:
+        server = LanguageServer(command, arguments.language, arguments.project)
         server.wait_until_ready(sites[0].place[0], arguments.wait)
-        result = measure(sources, Graph(store), Judge(server, sources, answers), sites)
+        return server
+
+    kept = KeptAnswers(start, arguments.keep)
+    result = measure(sources, Graph(store), Judge(kept.definitions, sources, answers), sites)
+    kept.close()
     store.close()
     print(HEADER)
     print(result.row(arguments.project.name, arguments.language))

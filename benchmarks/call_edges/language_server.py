@@ -6,8 +6,7 @@ import json
 import subprocess
 import time
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final
 from urllib.parse import unquote, urlsplit
 
 SERVERS: Final = {
@@ -25,12 +24,14 @@ _OPTIONS: Final[dict[str, Any]] = {
         "checkOnSave": False,
     }
 }
+_STATUS: Final = "status"
+"""Instead of a token: rust-analyzer says when it has read the project."""
 Place = tuple[str, int, int]
 """The path of a file in the project, a line and a column in UTF-16 units, both from 0."""
 
 
 class LanguageServer:
-    """One server for one project, until the `with` block ends."""
+    """One server for one project."""
 
     def __init__(self, command: str, language: str, root: Path) -> None:
         self._root = root.resolve()
@@ -41,10 +42,8 @@ class LanguageServer:
         self._options = _OPTIONS.get(Path(command.split()[0]).name, {})
         self._opened: set[str] = set()
         self._last_id = 0
-        self._running: set[Any] = set()
+        self._running: set[Any] = {_STATUS} if self._options else set()
         """The tokens of work in progress, such as indexing."""
-
-    def __enter__(self) -> Self:
         folder = {"uri": self._root.as_uri(), "name": self._root.name}
         self._request(
             "initialize",
@@ -55,17 +54,15 @@ class LanguageServer:
                 "initializationOptions": self._options,
                 "capabilities": {
                     "window": {"workDoneProgress": True},
+                    "experimental": {"serverStatusNotification": True},
                     "workspace": {"configuration": True, "workspaceFolders": True},
                     "textDocument": {"definition": {"linkSupport": False}},
                 },
             },
         )
         self._notify("initialized", {})
-        return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def close(self) -> None:
         self._process.kill()
         self._process.wait()
 
@@ -136,6 +133,8 @@ class LanguageServer:
                     self._running.add(params["token"])
                 case "end":
                     self._running.discard(params["token"])
+        elif message["method"] == "experimental/serverStatus" and params.get("quiescent"):
+            self._running.discard(_STATUS)
         if "id" in message:
             result = (
                 [self._options for _ in params["items"]] if message["method"] == "workspace/configuration" else None

@@ -94,7 +94,8 @@ class Sources:
     def calls(self) -> list[Site]:
         """All calls of a name that the project declares."""
         names = {item.name for path in self.paths for item in self.declarations(path).values()}
-        return [site for path in self.paths for site in self._calls_in(path) if site.name in names]
+        sites = (site for path in self.paths for site in self._calls_in(path) if site.name in names)
+        return sorted(sites, key=lambda site: site.place)
 
     def sample(self, size: int, seed: int) -> list[Site]:
         """Some of the calls, by chance."""
@@ -143,6 +144,9 @@ class Sources:
             if above is not None and above.text is not None:
                 line, text = above.start_point[0] + 1, above.text.decode()
             yield position, Declaration(path, line, text)
+            value = node.child_by_field_name("value")
+            if value is not None and value.type in _FUNCTIONS:  # TypeScript's server may name the function itself
+                yield self._position(path, value), Declaration(path, line, text)
 
     def _position(self, path: str, node: Node) -> tuple[int, int]:
         """The line and the column in UTF-16 units."""

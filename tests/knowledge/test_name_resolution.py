@@ -49,7 +49,7 @@ def resolver_of(files: dict[str, str], path: str) -> tuple[TypeResolver, tuple[R
 
 def resolved_calls(files: dict[str, str], path: str) -> set[tuple[str | None, str]]:
     resolver, references = resolver_of(files, path)
-    return {(call.source, call.target) for call in resolve_calls(path, references, resolver)}
+    return {(call.source, call.target) for call in resolve_calls(references, resolver)}
 
 
 ##= docs/spec/knowledge.md#nodes-and-edges

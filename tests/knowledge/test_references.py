@@ -50,6 +50,11 @@ def test_imports_are_extracted(path: str, text: str, expected: list[str]) -> Non
         ("a.go", "package p\nfunc f() { fmt.Println(s.q.r()) }", ["fmt.Println", "s.q.r"]),
         ("a.rs", "fn f() { Foo::new(1); self.x.y::<u8>(); }", ["Foo.new", "self.x.y"]),
         (
+            "a.rs",
+            "fn f() { assert_eq!(x.get(p::q(1)).last(), vec![T::new()], if (y) { z } else { w[0] }, g (2)); }",
+            ["x.get", "p.q", "last", "T.new"],
+        ),
+        (
             "A.java",
             "class A { void f() { this.x(); a.b.c(new Q<>(1)).d(); g(); } }",
             ["this.x", "d", "a.b.c", "Q", "g"],

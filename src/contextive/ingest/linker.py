@@ -144,7 +144,7 @@ def _resolve(
 ) -> tuple[Layer, set[str]]:
     """The edges from a file to others, and the names on which they depend besides the references of the file."""
     resolver = TypeResolver(path, project)
-    calls = resolve_calls(path, references, resolver)
+    calls = resolve_calls(references, resolver)
     links = resolve_links(path, references, project.known, lambda name: project.symbols[name].declared)
     resolved = ResolvedReferences(
         imports=resolve_imports(path, references, project.known),

@@ -16,7 +16,7 @@ from contextive.knowledge.subsystems import NO_CATALOG, SubsystemCatalog, assign
 from contextive.knowledge.tags import find_messages, find_telemetry, tags_of
 from contextive.knowledge.windows import DEFAULT_WINDOW, Window
 
-PARSER_VERSION: Final = f"{CHUNKER_VERSION}.2"
+PARSER_VERSION: Final = f"{CHUNKER_VERSION}.3"
 """Increase it when the same bytes would produce different rows."""
 
 

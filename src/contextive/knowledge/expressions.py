@@ -6,6 +6,8 @@ An expression is a name followed by operators: `app.router`, `Database().execute
 |---|---|
 | `name` | a name as the file sees it; `self` is an instance of the class around the code, `Self` this class |
 | `<path>` | the module that is imported from this path |
+| `^name` | an instance of the class that a parameter without a type is named after |
+| `#name` | the value of the pytest fixture of this name |
 | `?` | a value that says nothing about its type |
 | `!` | a value that does not come from the project, such as a string |
 | `.name` | a member |
@@ -75,6 +77,22 @@ _CASTS = frozenset(
 )  # fmt: skip
 _CHOICES = frozenset({"boolean_operator", "binary_expression", "conditional_expression", "ternary_expression"})
 _CHOOSING = frozenset({"or", "||", "??", "if", "?"})
+_COPIES = frozenset(
+    [
+        "list",
+        "tuple",
+        "set",
+        "frozenset",
+        "sorted",
+        "reversed",
+        "iter",
+        "copy.copy",
+        "copy.deepcopy",
+        "deepcopy",
+        "Array.from",
+    ]
+)
+"""Functions that return the elements of their first argument, or a copy of it."""
 _NOTHING = frozenset({"none", "nil", "null", "undefined", "null_literal", "nullptr"})
 _LITERALS_TEXT = """
 string concatenated_string template_string integer float list dictionary set tuple true false list_comprehension
@@ -158,8 +176,10 @@ def _is_cast(called: Node, text_of: Callable[[int, int], str]) -> bool:
     if called.end_byte - called.start_byte > _MAX_NAME:
         return False
     text = text_of(called.start_byte, called.end_byte)
-    return text in ("require", "import", "cast", "typing.cast") or (
-        "<" in text and ("_cast<" in text or "make_" in text)
+    return (
+        text in ("require", "import", "cast", "typing.cast")
+        or text in _COPIES
+        or ("<" in text and ("_cast<" in text or "make_" in text))
     )
 
 
@@ -177,10 +197,12 @@ def _whole(node: Node, kind: str, text_of: Callable[[int, int], str], *, choices
         if "<" in text:
             return type_expression(text.partition("<")[2].removesuffix(">"))
         arguments = node.named_child(1)
-        first = arguments.named_child(0) if arguments is not None else None
+        first = arguments.named_child(0) if arguments is not None and arguments.named_child_count else None
         if text in ("require", "import"):
             found = _QUOTED.fullmatch(_short(first, text_of)) if first is not None else None
             return f"<{found.group(1)}>" if found else UNKNOWN
+        if text in _COPIES and first is not None:
+            return expression_of(first, text_of, choices=choices)
         return type_expression(_short(first, text_of)) if first is not None else UNKNOWN
     if kind in _CHOICES and choices:
         return _alternatives(node, text_of)

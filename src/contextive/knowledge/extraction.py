@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from contextive.knowledge.artifact import ArtifactType
 
 MAX_REFERENCES = 2_000
-"""The limit of references per file; the first ones are kept."""
+"""The limit of references per file. The first ones are kept, and of those in tests, calls before mentions."""
 _MAX_CHARACTERS = 400_000
 _MAX_AVERAGE_LINE = 400
 """The limit of the average line length. Longer lines are generated or minified, and their names are useless."""
@@ -42,11 +42,14 @@ _MAX_CALLEE_BYTES = 160
 
 _NOT_NAME = re.compile(r"[^\w$]+")
 _NAME_START = re.compile(r"[A-Za-z_$]")
+_CHAIN_BEFORE = re.compile(r"(?:[A-Za-z_]\w*+(?:\.|::))*+\Z")
 _NEWLINE = re.compile(b"\n")
 _SPACE = re.compile(r"\s+")
 _OWNER_TAIL = re.compile(r"\.prototype$|^(?:module\.)?exports$|^this$|^window$|^globalThis$")
 _GENERIC = re.compile(r"<.*", re.DOTALL)
 _OWNER = re.compile(r"[A-Za-z_$][\w$.]*")
+_OFTEN_UNTYPED = frozenset(["python", "javascript", "typescript", "tsx"])
+"""Languages in which parameters need no types. Their names often say what they are."""
 _NOT_CALLED = frozenset({"require", "import", "super"})
 """Calls in syntax only: the first two are imports, and `super` is not a name."""
 _CONTAINERS = frozenset({"class", "interface", "type", "body"})
@@ -90,8 +93,8 @@ def _names_of_source(path: str, text: str, language: str, *, mentions: bool) -> 
     if mentions:
         non_code = language_tools.non_code.captures(root).get("q", [])
         references += extract_mentions(data, [(node.start_byte, node.end_byte) for node in non_code])
-    references.sort(key=lambda reference: reference.line)
-    return ExtractedNames(tuple(collector.symbols), tuple(references[:MAX_REFERENCES]), collector.hints.hints)
+    kept = sorted(references[:MAX_REFERENCES], key=lambda reference: reference.line)
+    return ExtractedNames(tuple(collector.symbols), tuple(kept), collector.hints.hints)
 
 
 _SyntaxMatch = tuple[int, int, int, Role, "Node", dict[str, list["Node"]]]
@@ -131,7 +134,8 @@ class _NameCollector:
         self._text = ascii_text
         self._import_names = GRAMMARS[language].import_names
         self._imported = GRAMMARS[language].imported
-        self.hints = HintCollector(self._source_text, "fixtures" if is_test and language == "python" else "unknown")
+        names = "class" if language in _OFTEN_UNTYPED else "unknown"
+        self.hints = HintCollector(self._source_text, "fixture" if is_test and language == "python" else names)
         self._names = self.hints.names
         self._ids: dict[str, int] = {}
         self._seen: set[tuple[str, str, str | None, str | None]] = set()
@@ -150,6 +154,8 @@ class _NameCollector:
                 self._add_call(node, start, -negative_end)
             elif role == "invocation":
                 self._add_invocation(node)
+            elif role == "macro_call":
+                self._add_macro_call(node, captures["a"][0])
             elif role == "import" or role == "alias":
                 self._add_import(role, start, -negative_end)
             elif role == "wrapper":
@@ -248,6 +254,20 @@ class _NameCollector:
         if name is not None and name not in _NOT_CALLED:
             inlined = self._names.inline(self.hints.expression(receiver)) or UNKNOWN if receiver is not None else None
             self._add_reference("call", name, start, None if inlined == name.rpartition(".")[0] else inlined)
+
+    def _add_macro_call(self, named: Node, arguments: Node) -> None:
+        """Add a call in the arguments of a macro. They are not parsed: a name right before a parenthesis is a call."""
+        start, end = named.start_byte, named.end_byte
+        if arguments.start_byte != end or self._data[end : end + 1] != b"(":
+            return
+        before = self._source_text(max(0, start - _MAX_CALLEE_BYTES), start)
+        chain = _CHAIN_BEFORE.findall(before)[0]
+        qualifier = SEPARATOR.sub(".", chain).removesuffix(".")
+        name = self._source_text(start, end)
+        if before.removesuffix(chain).endswith((".", ":")):
+            self._add_reference("call", name, start, UNKNOWN)
+        else:
+            self._add_named_call(f"{qualifier}.{name}" if qualifier else name, qualifier, start)
 
     def _add(self, kind: ReferenceKind, name: str, offset: int, source: str | None) -> None:
         self._add_reference(kind, name, offset, None, source)

@@ -18,8 +18,10 @@ MAX_HINTS = 3_000
 """The limit of hints per file; the first ones are kept."""
 MAX_VALUES = 4
 """The limit of values that one name of a file can have."""
-FIXTURE = "#"
-"""A name after this sign is the value of the pytest fixture of this name."""
+_SIGNS = {"fixture": "#", "class": "^", "unknown": ""}
+"""The sign before the name of a parameter without a type, which says what the name may refer to."""
+_MIN_PARAMETER = 3
+"""Shorter names of parameters say nothing about a class."""
 _MAX_TYPE = 240
 _OWN_PREFIXES = ("self.", "this.", "cls.")
 _ITSELF = frozenset({"self", "this"})
@@ -28,10 +30,10 @@ _ITSELF = frozenset({"self", "this"})
 class HintCollector:
     """Collects the hints of a file, and keeps track of its local names."""
 
-    def __init__(self, text_of: Callable[[int, int], str], parameters: Literal["fixtures", "unknown"]) -> None:
+    def __init__(self, text_of: Callable[[int, int], str], parameters: Literal["fixture", "class", "unknown"]) -> None:
         self.names = LocalNames()
         self._text_of = text_of
-        self._fixtures = parameters == "fixtures"
+        self._sign = _SIGNS[parameters]
         self.fixtures: list[tuple[str, int]] = []
         """The parameters that may be pytest fixtures, with their positions."""
         self._hints: dict[TypeHint, None] = {}
@@ -85,7 +87,11 @@ class HintCollector:
     # Values
 
     def _value(self, start: int, captures: Mapping[str, list[Node]]) -> None:
-        self._bind(start, captures, self._type_or_value(captures))
+        expression = self._type_or_value(captures)
+        given = captures["v"][0].parent if not expression and "v" in captures else None
+        if given is not None and given.type == "default_parameter":  # `name=None`
+            expression = self._untyped(self._node_text(captures["n"][0]))
+        self._bind(start, captures, expression)
 
     def _element(self, start: int, captures: Mapping[str, list[Node]]) -> None:
         stated = self._type(captures)
@@ -115,10 +121,13 @@ class HintCollector:
             if name == "cls":
                 self._bind_name(name, "Self", node.end_byte)
             elif name not in _ITSELF:
-                is_fixture = self._fixtures and self.names.frames[-1].kind == "function"
-                self._bind_name(name, f"{FIXTURE}{name}" if is_fixture else UNKNOWN, node.end_byte)
-                if is_fixture:
+                self._bind_name(name, self._untyped(name), node.end_byte)
+                if self._sign == _SIGNS["fixture"] and self.names.frames[-1].kind == "function":
                     self.fixtures.append((name, node.start_byte))
+
+    def _untyped(self, parameter: str) -> str:
+        """The expression for a parameter without a type."""
+        return f"{self._sign}{parameter}" if self._sign and len(parameter) >= _MIN_PARAMETER else UNKNOWN
 
     def _unknown(self, start: int, captures: Mapping[str, list[Node]]) -> None:
         self._bind(start, captures, UNKNOWN)

@@ -113,6 +113,55 @@ def test_exactly_one_name_is_needed(find: Find, arguments: dict[str, Any]) -> No
         find(**arguments)
 
 
+HELPERS = """\
+== shop/till.py
+class Till:
+    def count(self): pass
+    def lock_it(self): pass
+    def open_it(self): pass
+== tests/helpers.py
+from shop.till import Till
+
+def counted():
+    till = Till()
+    till.count()
+    deeper(till)
+
+def deeper(till: Till):
+    till.lock_it()
+== tests/conftest.py
+import pytest
+from shop.till import Till
+
+@pytest.fixture
+def till():
+    till = Till()
+    till.open_it()
+    yield till
+== tests/test_count.py
+from tests.helpers import counted
+
+def test_count():
+    counted()
+== tests/test_open.py
+def test_open(till):
+    till.count()
+"""
+
+
+def test_a_test_uses_what_its_helpers_and_fixtures_call(tmp_path: Path, open_host: OpenHost) -> None:
+    files = dict(part.split("\n", 1) for part in HELPERS.removeprefix("== ").split("\n== "))
+    host = open_host(write_repository(tmp_path / "shop", files, git=False))
+
+    def tests_of(name: str) -> set[str]:
+        usages = call_tool(host, "find_usages", {"name": name})["usages"]
+        return {row["at"].partition(":")[0] for row in usages if row["kind"] == "test"}
+
+    assert tests_of("Till.count") == {"tests/helpers.py", "tests/test_count.py", "tests/test_open.py"}
+    assert tests_of("Till.open_it") == {"tests/conftest.py", "tests/test_open.py"}
+    assert tests_of("Till.lock_it") == {"tests/helpers.py"}, "only one level of helpers counts"
+
+
 ##= docs/spec/knowledge.md#find-usages
 ##% An answer MUST NOT exceed 2,000 tokens, and more usages follow with `cursor`.
 @pytest.mark.parametrize("name", ["popular_function", "same_name"])

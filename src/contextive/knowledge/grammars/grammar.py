@@ -22,6 +22,7 @@ Role = Literal[
     "wrapper",  # the declaration inside starts where the wrapper starts: decorators, templates
     "call",
     "invocation",  # a call whose name is one of its fields
+    "macro_call",  # a name before more tokens in the arguments of a macro, which may be a call
     "import",
     "alias",  # an import or export that only says what the imported names are called
     "closure",  # a function without a name: its parameters are visible only inside

@@ -82,6 +82,7 @@ RUST = Grammar(
         ("body", "(impl_item type: (_) @n) @d"),
         ("space", "(mod_item name: (_) @n body: (_)) @d"),
         ("call", "(call_expression function: (_) @n)"),
+        ("macro_call", "(token_tree (identifier) @n . (token_tree) @a)"),
         ("import", "(use_declaration argument: (_) @n)"),
         ("import", "(mod_item name: (_) @n !body)"),
         ("closure", "(closure_expression) @d"),

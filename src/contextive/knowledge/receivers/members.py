@@ -13,6 +13,7 @@ from contextive.knowledge.receivers.values import (
     Class,
     Collection,
     Function,
+    Guessed,
     Instance,
     Module,
     Opaque,
@@ -20,6 +21,7 @@ from contextive.knowledge.receivers.values import (
     Super,
     Value,
     Wrapped,
+    guessed,
     value_of,
 )
 from contextive.knowledge.receivers.wrapper_methods import ELEMENT, SAME_COLLECTION, SAME_VALUE
@@ -57,6 +59,8 @@ class MemberLookup:
             case Wrapped():
                 found = self.class_member(value.outer, name, depth)
                 return found or self.member(value.inner, name, depth)
+            case Guessed():
+                return guessed(self.member(value.value, name, depth))
             case _:
                 return value if isinstance(value, Opaque) else UNKNOWN
 

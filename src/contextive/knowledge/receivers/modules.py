@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from contextive.knowledge.file_hints import ALL_MEMBERS
 from contextive.knowledge.languages import family_of, language_of
-from contextive.knowledge.symbol import last_part
 from contextive.knowledge.receivers.values import (
     EXTERNAL,
     MAX_DEPTH,
@@ -19,6 +18,7 @@ from contextive.knowledge.receivers.values import (
     Value,
 )
 from contextive.knowledge.rust_modules import child_modules, crate_root, parent_module
+from contextive.knowledge.symbol import last_part
 
 if TYPE_CHECKING:
     from contextive.knowledge.receivers.resolver import TypeResolver
@@ -120,7 +120,8 @@ class ModuleLookup:
 
     def _own_item(self, name: str, path: str, depth: int) -> Value:
         """The first part of a path that is neither a keyword nor a crate: an item of the file that uses it."""
-        origins = self._resolver.project.hints(path).imports.get(name, ())
+        imports = self._resolver.project.hints(path).imports.get(name, ())
+        origins = [origin for origin in imports if origin != f"self.{name}"]
         others = [origin for origin in origins if origin.partition(".")[0] != name]
         if others:
             return self.origin(others[0], path, depth + 1)

@@ -20,6 +20,7 @@ from contextive.knowledge.receivers.values import (
     Class,
     Collection,
     Function,
+    Guessed,
     Instance,
     Module,
     Opaque,
@@ -27,10 +28,11 @@ from contextive.knowledge.receivers.values import (
     Super,
     Value,
     Wrapped,
+    guessed,
 )
 from contextive.knowledge.rust_modules import parent_module
 
-_HEAD = re.compile(r"<[^<>]*>|#?[A-Za-z_$@][\w$]*|[?!]")
+_HEAD = re.compile(r"<[^<>]*>|[#^]?[A-Za-z_$@][\w$]*|[?!]")
 _OPERATOR = re.compile(r"\.([\w$#~]+)|(\(\))|(\[\])|(@)|~([\w$.]+)")
 
 
@@ -68,6 +70,10 @@ class TypeResolver:
         """A pytest fixture that the file can use: its own, or the one in the nearest conftest.py above it."""
         return self.scopes.fixture(name, self.path)
 
+    def visible(self, name: str) -> list[DeclaredSymbol]:
+        """The symbols with this name that the file could use."""
+        return self.scopes.visible(name, self.path)
+
     def named(self, name: str) -> SameName:
         """All symbols of the project with this name."""
         self.depends_on(name)
@@ -83,10 +89,10 @@ class TypeResolver:
             found = UNKNOWN
             for alternative in expression.split("|"):
                 value = self._chain(alternative, path, owner, depth)
-                if not isinstance(value, Opaque):
+                if not isinstance(value, (Opaque, Guessed)):
                     found = value
                     break
-                if value.is_external:
+                if found is UNKNOWN or not isinstance(value, Opaque):
                     found = value
             self._values[key] = found
         return found
@@ -144,6 +150,8 @@ class TypeResolver:
                 return Super(around) if around else UNKNOWN
         if head[0] == "<":
             return self.modules.origin(head[1:-1], path, depth)
+        if head[0] == "^":
+            return self.scopes.class_called(head[1:], path)
         if head[0] == "#":
             return self.scopes.fixture_value(head[1:], path, depth)
         return self.scopes.find(head, path, owner, depth)
@@ -158,6 +166,11 @@ class TypeResolver:
                 return self.result(value, depth)
             case Super():
                 return value  # `super()` in Python
+            case Instance():
+                found = self.members.class_member(value.cls, "__call__", depth + 1)
+                return self.result(found, depth + 1) if isinstance(found, Function) else UNKNOWN
+            case Guessed():
+                return guessed(self._call(value.value, depth))
             case _:
                 return UNKNOWN
 
@@ -187,5 +200,7 @@ class TypeResolver:
                 return UNKNOWN
             case Wrapped():
                 return self._element(value.inner, depth)
+            case Guessed():
+                return guessed(self._element(value.value, depth))
             case _:
                 return UNKNOWN

@@ -5,6 +5,7 @@ from __future__ import annotations
 import posixpath
 from typing import TYPE_CHECKING
 
+from contextive.knowledge.classification import is_test_path
 from contextive.knowledge.file_hints import ALL_MEMBERS, all_members_key
 from contextive.knowledge.languages import family_of, language_of
 from contextive.knowledge.project_names import DeclaredSymbol
@@ -17,6 +18,8 @@ from contextive.knowledge.receivers.values import (
     Class,
     Collection,
     Function,
+    Guessed,
+    Instance,
     Module,
     Opaque,
     Value,
@@ -85,11 +88,10 @@ class ScopeLookup:
         values = hints.values.get(("", name))
         if values is not None:
             return self._resolver.first(values, path, "", depth + 1)
-        origins = hints.imports.get(name)
-        if origins is None:
-            return None
-        found: Value = UNKNOWN
-        for origin in origins:
+        found: Value | None = None
+        for origin in hints.imports.get(name, ()):
+            if origin == f"self.{name}":  # `mod name;` in Rust declares a module and imports nothing
+                continue
             found = self._resolver.modules.origin(origin, path, depth + 1)
             if not isinstance(found, Opaque):
                 return found
@@ -155,11 +157,23 @@ class ScopeLookup:
         return None
 
     def fixture_value(self, name: str, path: str, depth: int) -> Value:
+        """What a fixture returns or yields. If that is unknown, its name may be the name of a class."""
         found = self.fixture(name, path)
-        if found is None:
-            return UNKNOWN
-        result = self._resolver.result(Function(*found), depth)
-        return result.element if isinstance(result, Collection) else result
+        result = self._resolver.result(Function(*found), depth) if found is not None else UNKNOWN
+        result = result.element if isinstance(result, Collection) else result
+        return self.class_called(name, path) if result is UNKNOWN else result
+
+    def class_called(self, parameter: str, path: str) -> Value:
+        """An instance of the only class that has the name of a parameter: `sql_query` is an SqlQuery."""
+        name = "".join(part[:1].upper() + part[1:] for part in parameter.split("_"))
+        declared = [item for item in self.visible(name, path) if item[1].kind in CLASS_KINDS]
+        return Guessed(Instance(Class(*declared[0]))) if len(declared) == 1 else UNKNOWN
+
+    def visible(self, name: str, path: str) -> list[DeclaredSymbol]:
+        """The symbols with this name that a file could use: code does not use what only tests declare."""
+        family = family_of(language_of(path) or "")
+        declared = [item for item in self._resolver.named(name).declared if family_of(item[1].language) == family]
+        return declared if is_test_path(path) else [item for item in declared if not is_test_path(item[0])]
 
     def class_around(self, path: str, owner: str, depth: int) -> Class | None:
         """The class in whose code the owner is. Its own declaration may be in another file."""

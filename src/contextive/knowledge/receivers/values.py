@@ -75,9 +75,23 @@ class Opaque:
     is_external: bool
 
 
-Value = Module | Class | Instance | Super | Function | Collection | Wrapped | Returning | Opaque
+@dataclass(frozen=True, slots=True)
+class Guessed:
+    """A value that was found only because a parameter has the name of its class."""
+
+    value: Value
+
+
+Value = Module | Class | Instance | Super | Function | Collection | Wrapped | Returning | Opaque | Guessed
 UNKNOWN: Final = Opaque(is_external=False)
 EXTERNAL: Final = Opaque(is_external=True)
+
+
+def guessed(value: Value) -> Value:
+    """A value that depends on a guess. If nothing is known about it, the guess was wrong."""
+    if isinstance(value, Opaque):
+        return UNKNOWN
+    return value if isinstance(value, Guessed) else Guessed(value)
 
 
 def value_of(path: str, symbol: Symbol, receiver: Class | None = None) -> Class | Function:

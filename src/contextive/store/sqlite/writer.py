@@ -15,7 +15,7 @@ from contextive.errors import InternalError
 from contextive.knowledge.artifact import Artifact, LastCommit, ParsedArtifact
 from contextive.knowledge.chunk import Chunk
 from contextive.knowledge.graph import Layer
-from contextive.knowledge.symbol import Symbol
+from contextive.knowledge.symbol import Symbol, last_part
 from contextive.store.sqlite import records, rows
 from contextive.store.sqlite.graph_writer import FILE_OWNER, LAYER_OWNER, GraphWriter
 from contextive.store.sqlite.quantisation import encode_vector
