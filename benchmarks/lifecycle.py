@@ -9,7 +9,6 @@ behind the code it links to, or a package without tests. The first entries of th
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import shutil
 import subprocess
@@ -19,6 +18,12 @@ import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
+
+from contextive.config import ConfigRequest, load_config
+from contextive.ingest.settings import IngestRequest
+from contextive.packs import BUILTIN
+from contextive.search.index import Index
+from contextive.server.host import Host
 
 FIRST: Final = 20
 _OLD: Final = 400 * 86_400
@@ -90,11 +95,16 @@ def entries(report: Mapping[str, Any]) -> Iterator[str]:
 
 def report_of(root: Path) -> dict[str, Any]:
     """Index a project and return its report."""
-    contextive = [sys.executable, "-m", "contextive"]
-    subprocess.run([*contextive, "ingest", "--no-vectors", "--project", str(root)], check=True, capture_output=True)
-    command = [*contextive, "call", "--project", str(root), "--allow-writes", "km-lifecycle-report", "--detail", "full"]
-    report: dict[str, Any] = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
-    return report
+    request = ConfigRequest(
+        project=root, builtin_packs=frozenset(BUILTIN), environ={"CONTEXTIVE_KNOWLEDGE__EMBEDDING_MODEL": "none"}
+    )
+    host = Host(load_config(request), mode="in-process")
+    try:
+        index = host.services.get(Index)
+        index.ingest(IngestRequest())
+        return dict(index.lifecycle())
+    finally:
+        host.close()
 
 
 def _sources(root: Path) -> Iterator[str]:

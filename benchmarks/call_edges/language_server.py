@@ -16,14 +16,6 @@ SERVERS: Final = {
     "typescript": "typescript-language-server --stdio",
 }
 """The commands that start the servers. None of them belongs to the project; each is installed by hand."""
-_OPTIONS: Final[dict[str, Any]] = {
-    # A proc macro or a build script is code of the measured project, which is only read here.
-    "rust-analyzer": {
-        "cargo": {"buildScripts": {"enable": False}},
-        "procMacro": {"enable": False},
-        "checkOnSave": False,
-    }
-}
 _STATUS: Final = "status"
 """Instead of a token: rust-analyzer says when it has read the project."""
 Place = tuple[str, int, int]
@@ -39,7 +31,7 @@ class LanguageServer:
         self._process = subprocess.Popen(
             command.split(), cwd=root, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
         )
-        self._options = _OPTIONS.get(Path(command.split()[0]).name, {})
+        self._options = _rust_options(self._root) if language == "rust" else {}
         self._opened: set[str] = set()
         self._last_id = 0
         self._running: set[Any] = {_STATUS} if self._options else set()
@@ -158,3 +150,15 @@ class LanguageServer:
             raise SystemExit(f"the language server for {self._language} ended")
         message: dict[str, Any] = json.loads(self._process.stdout.read(length))
         return message
+
+
+def _rust_options(root: Path) -> dict[str, Any]:
+    """All workspaces with all features, without build scripts and procedural macros, which would run code of the project."""
+    manifests = [path for path in sorted(root.glob("**/Cargo.toml")) if "target" not in path.parts]
+    workspaces = [path for path in manifests if "[workspace]" in path.read_text(encoding="utf-8")]
+    return {
+        "linkedProjects": [str(path) for path in workspaces or manifests[:1]],
+        "cargo": {"features": "all", "allTargets": True, "buildScripts": {"enable": False}},
+        "procMacro": {"enable": False},
+        "checkOnSave": False,
+    }

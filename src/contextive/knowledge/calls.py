@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from contextive.knowledge.receivers import UNKNOWN, Class, Function, Guessed, TypeResolver
+from contextive.knowledge.receivers.wrapper_methods import ELEMENT, SAME_COLLECTION, SAME_VALUE
 from contextive.knowledge.symbol import Reference, Symbol
 
 _BARE_BY_NAME = frozenset({"python", "ecmascript"})
@@ -22,7 +23,7 @@ reduce remove replace reset resolve reverse round run save search send set setde
 sort split start startswith endswith stop strip sub sum swap test then toString to_string trim unwrap update
 upper value values wait with write zip
 """
-_COMMON_METHODS = frozenset(_COMMON_METHODS_TEXT.split())
+_COMMON_METHODS = frozenset(_COMMON_METHODS_TEXT.split()) | SAME_COLLECTION | ELEMENT | SAME_VALUE
 """Methods that most projects call on objects of other libraries. A single match in the project proves nothing."""
 
 
@@ -75,6 +76,8 @@ def resolve_call(reference: Reference, resolver: TypeResolver) -> tuple[Symbol |
     else:
         around = resolver.value(receiver, owner)
         value = resolver.member(around, name)
+        if around is UNKNOWN and reference.receiver is None and resolver.family == "rust":
+            return None, False  # a path into another crate: local variables would have a receiver
         if around is UNKNOWN or (isinstance(around, Guessed) and value is UNKNOWN):
             return _only_method(name, resolver), True
     by_name = isinstance(value, Guessed)

@@ -9,6 +9,7 @@ An expression is a name followed by operators: `app.router`, `Database().execute
 | `^name` | an instance of the class that a parameter without a type is named after |
 | `#name` | the value of the pytest fixture of this name |
 | `?` | a value that says nothing about its type |
+| `*` | a collection of unknown values, such as an empty list |
 | `!` | a value that does not come from the project, such as a string |
 | `.name` | a member |
 | `()` | the result of a call; for a class, an instance |
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
 UNKNOWN = "?"
 EXTERNAL = "!"
+COLLECTION = "*"
 MAX_LENGTH = 160
 """The limit of characters in an expression. A longer one is unknown."""
 _MAX_STEPS = 16
@@ -95,13 +97,17 @@ _COPIES = frozenset(
 """Functions that return the elements of their first argument, or a copy of it."""
 _NOTHING = frozenset({"none", "nil", "null", "undefined", "null_literal", "nullptr"})
 _LITERALS_TEXT = """
-string concatenated_string template_string integer float list dictionary set tuple true false list_comprehension
-dictionary_comprehension set_comprehension generator_expression number array object regex string_literal
+string concatenated_string template_string integer float tuple true false number object regex string_literal
 raw_string_literal char_literal integer_literal float_literal boolean_literal interpreted_string_literal int_literal
 rune_literal number_literal decimal_integer_literal character_literal macro_invocation tuple_expression
-array_expression range_expression comparison_operator
+range_expression comparison_operator
 """
 _LITERALS = frozenset(_LITERALS_TEXT.split())
+_COLLECTIONS_TEXT = """
+list dictionary set list_comprehension dictionary_comprehension set_comprehension generator_expression array
+array_expression
+"""
+_COLLECTIONS = frozenset(_COLLECTIONS_TEXT.split())
 
 
 def join(expression: str, tail: str) -> str:
@@ -134,6 +140,8 @@ def expression_of(node: Node, text_of: Callable[[int, int], str], *, choices: bo
             return ""
         if kind in _LITERALS:
             return EXTERNAL
+        if kind in _COLLECTIONS:
+            return join(COLLECTION, "".join(reversed(tail)))
         return join(_whole(node, kind, text_of, choices=choices), "".join(reversed(tail)))
     return UNKNOWN
 

@@ -32,7 +32,7 @@ from contextive.knowledge.receivers.values import (
 )
 from contextive.knowledge.rust_modules import parent_module
 
-_HEAD = re.compile(r"<[^<>]*>|[#^]?[A-Za-z_$@][\w$]*|[?!]")
+_HEAD = re.compile(r"<[^<>]*>|[#^]?[A-Za-z_$@][\w$]*|[?!*]")
 _OPERATOR = re.compile(r"\.([\w$#~]+)|(\(\))|(\[\])|(@)|~([\w$.]+)")
 
 
@@ -89,7 +89,7 @@ class TypeResolver:
             found = UNKNOWN
             for alternative in expression.split("|"):
                 value = self._chain(alternative, path, owner, depth)
-                if not isinstance(value, (Opaque, Guessed)):
+                if not _is_weak(value):
                     found = value
                     break
                 if found is UNKNOWN or not isinstance(value, Opaque):
@@ -136,6 +136,8 @@ class TypeResolver:
                 return UNKNOWN
             case "!":
                 return EXTERNAL
+            case "*":
+                return Collection(UNKNOWN)
             case "self" | "this":
                 around = self.scopes.class_around(path, owner, depth)
                 if around is None and language_of(path) == "rust":
@@ -204,3 +206,8 @@ class TypeResolver:
                 return guessed(self._element(value.value, depth))
             case _:
                 return UNKNOWN
+
+
+def _is_weak(value: Value) -> bool:
+    """Whether a further alternative may say more."""
+    return isinstance(value, (Opaque, Guessed)) or (isinstance(value, Collection) and isinstance(value.element, Opaque))
