@@ -27,6 +27,8 @@ _OTHER_PROGRAMS: Final = frozenset(
 _TESTABLE: Final = frozenset({"function", "method"})
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _TEST_WORDS: Final = frozenset({"test", "tests", "spec", "specs", "unittest", "it", "e2e", "unit", "integration"})
+_WHOLE_FOLDER: Final = frozenset({"index", "mod", "init", "lib", "main"})
+"""Names of files that are used under the name of their folder."""
 MIN_NAME: Final = 3
 """Shorter names of subsystems are found in too many names of tests."""
 
@@ -87,6 +89,28 @@ def names_of_test(path: str) -> Iterator[str]:
         words = words[:-1]
     for count in range(1, len(words) + 1):
         yield "_".join(words[:count])
+
+
+def tests_named_after(path: str, tests: Iterable[str]) -> list[str]:
+    """The tests whose paths say that they are for a source file, those nearest to it first.
+
+    `tests/test_table_api.py` is for `views/table.py`, and `jwt/index.test.ts` for all files in `jwt`.
+    """
+    folder, _, name = path.rpartition("/")
+    wanted = "_".join(_words(posixpath.splitext(name)[0]))
+    if wanted in _WHOLE_FOLDER:
+        wanted = "_".join(_words(folder.rpartition("/")[2]))
+    found: list[tuple[bool, int, str]] = []
+    for test in tests:
+        if test == path or not _is_program(test):
+            continue
+        is_near = posixpath.dirname(test) == folder
+        names = set(names_of_test(test))
+        if any(name == wanted or name.endswith(f"_{wanted}") for name in names) or (
+            is_near and not names.isdisjoint(_WHOLE_FOLDER)
+        ):
+            found.append((not is_near, -len(posixpath.commonprefix([path, test])), test))
+    return [test for _, _, test in sorted(found)]
 
 
 def _normal_name(subsystem: str) -> str:

@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Final
 
 from contextive.errors import NotFound
 from contextive.knowledge.node_ids import node_id
+from contextive.knowledge.untested_subsystems import tests_named_after
 
 if TYPE_CHECKING:
     from contextive.ingest.notes_service import NotesService
     from contextive.ingest.trace_service import TraceService
+    from contextive.knowledge.artifact import ArtifactType
     from contextive.knowledge.graph import Edge, Node
     from contextive.search.answer import SearchResult
     from contextive.search.index import Index
@@ -22,12 +24,14 @@ if TYPE_CHECKING:
     from contextive.trace.requirement import Requirement
 
 _RESULTS: Final = 25
-_MOST: Final[Mapping[str, int]] = {"requirements": 5, "code": 6, "tests": 4, "documents": 4, "notes": 4}
+_MOST: Final[Mapping[str, int]] = {"requirements": 5, "code": 9, "tests": 7, "documents": 3, "notes": 3}
 """The sections of an answer, in their order, and the most places of each."""
 _MAX_FILES: Final = 20_000
 _MAX_SUBJECTS: Final = 60
 _MAX_EDGES: Final = 100
 _MAX_TEXT: Final = 160
+_MAX_NAMED: Final = 4
+"""The number of files for which tests with their names are looked up."""
 _OVERVIEW_NAMES: Final = ("architecture", "design", "contributing", "overview", "index", "readme", "agents", "claude")
 """Stems of documents that introduce a project, the most useful first."""
 _EDGES: Final = ("CALLS", "EXERCISES", "TESTS", "CITES", "LINKS_TO", "IMPORTS", "DESCRIBES", "VALIDATES")
@@ -200,15 +204,41 @@ class Orientation:
         for requirement, where in self._requirements_about(task):
             places.add("requirements", Place(where, "matches", title=_requirement_title(requirement)))
         response = self._index.search.search(SearchRequest(query=task, limit=_RESULTS, include_graph=False))
-        best = [result for result in response.results if result.chunk.artifact_type in ("code", "test")][:6]
         note_paths = {note.path for note in self._notes.view().catalog.notes}
         for result in response.results:
             section = _section_of(result, note_paths)
             if section is not None:
                 places.add(section, _place_of(result))
-        subjects = [node_id("Symbol", s.symbol.id) for result in best for s in result.chunk.symbols]
-        self._add_neighbours(subjects[:_MAX_SUBJECTS], places, only=("EXERCISES", "TESTS", "CITES", "LINKS_TO"))
+        if response.results:
+            self._add_more_code(task, places, response.results)
         return places.result(response.metadata.warnings)
+
+    def _add_more_code(self, task: str, places: _Places, results: Sequence[SearchResult]) -> None:
+        """Fill the sections of code and tests: with what the graph connects, with tests named after the code, and with
+        what a search of each section alone finds."""
+        best = [result for result in results if result.chunk.artifact_type in ("code", "test")][:6]
+        subjects = [node_id("Symbol", s.symbol.id) for result in best for s in result.chunk.symbols]
+        for path in self._tests_named_after([result.chunk.artifact_path for result in best]):
+            places.add("tests", Place(path, "is named after it"))
+        for result in self._of_type(task, ("code", "proto")):
+            places.add("code", _place_of(result))
+        self._add_neighbours(subjects[:_MAX_SUBJECTS], places, only=("EXERCISES", "TESTS", "CITES", "LINKS_TO"))
+        for result in self._of_type(task, ("test",)):
+            places.add("tests", _place_of(result))
+
+    def _of_type(self, task: str, types: tuple[ArtifactType, ...]) -> Sequence[SearchResult]:
+        from contextive.search.answer import SearchRequest
+        from contextive.search.filters import ParsedFilters
+        from contextive.store.values import ChunkFilter
+
+        filters = ParsedFilters(ChunkFilter(artifact_types=types))
+        request = SearchRequest(query=task, limit=12, include_graph=False, filters=filters, only_relevant=False)
+        return self._index.search.search(request).results
+
+    def _tests_named_after(self, code: Sequence[str]) -> list[str]:
+        rows = self._index.store.files.artifacts(limit=_MAX_FILES)
+        tests = [row.artifact.path for row in rows if row.artifact.artifact_type == "test"]
+        return [path for one in code[:_MAX_NAMED] for path in tests_named_after(one, tests)[:2]]
 
     def _requirements_about(self, task: str) -> Iterator[tuple[Requirement, str]]:
         """The requirements that a task means, each with where it is."""
