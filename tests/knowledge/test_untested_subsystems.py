@@ -5,7 +5,7 @@ import pytest
 from contextive.knowledge.artifact import Artifact, ArtifactType
 from contextive.knowledge.classification import artifact_type_of
 from contextive.knowledge.symbol import Symbol, SymbolKind
-from contextive.knowledge.untested_subsystems import names_of_test, untested_subsystems
+from contextive.knowledge.untested_subsystems import named_tests_of, names_of_test, untested_subsystems
 
 CODE = "src/shop/pay/card.py"
 
@@ -88,3 +88,24 @@ def test_code_without_functions_needs_no_tests() -> None:
 )
 def test_the_path_of_a_test_says_what_it_is_for(path: str, expected: list[str]) -> None:
     assert list(names_of_test(path)) == expected
+
+
+TESTS = [
+    "src/jwt/index.test.ts", "src/jwt/key.test.ts", "tests/test_table_api.py", "tests/test_table.html", "tests/test_tables.py",
+    "tests/test_internals_database.py", "store/tests/mod.rs",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("src/jwt/jwt.ts", ["src/jwt/index.test.ts"]),
+        ("src/jwt/key.ts", ["src/jwt/key.test.ts", "src/jwt/index.test.ts"]),
+        ("app/views/table.py", ["tests/test_table_api.py"]),
+        ("app/database.py", ["tests/test_internals_database.py"]),
+        ("app/table/__init__.py", ["tests/test_table_api.py"]),
+        ("app/unknown.py", []),
+    ],
+)
+def test_the_tests_of_a_file_are_found_by_their_names(path: str, expected: list[str]) -> None:
+    assert named_tests_of(path, TESTS) == expected

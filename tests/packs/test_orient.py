@@ -13,6 +13,7 @@ from contextive.errors import InvalidRequest, NotFound
 from contextive.registry.budget import estimated_tokens
 from contextive.search.orientation import first_paragraph
 from tests.conventions.source_tree import ROOT
+from tests.processes import wait_until
 from tests.raw_clients import StdioClient
 
 Orient = Callable[..., dict[str, Any]]
@@ -24,7 +25,9 @@ def pipe(tmp_path_factory: pytest.TempPathFactory) -> Any:
     shutil.copytree(ROOT / "examples" / "parcel-locker", project)
     with StdioClient("serve", "--stdio", cwd=project, env={"CONTEXTIVE_KNOWLEDGE__EMBEDDING_MODEL": "none"}) as running:
         running.initialize()
-        running.call("km-search", {"query": "door"})
+        wait_until(
+            lambda: "languages" in running.call("orient", {})["structuredContent"], "the project was not indexed"
+        )
         yield running
 
 

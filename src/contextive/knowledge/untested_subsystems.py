@@ -91,7 +91,7 @@ def names_of_test(path: str) -> Iterator[str]:
         yield "_".join(words[:count])
 
 
-def tests_named_after(path: str, tests: Iterable[str]) -> list[str]:
+def named_tests_of(path: str, tests: Iterable[str]) -> list[str]:
     """The tests whose paths say that they are for a source file, those nearest to it first.
 
     `tests/test_table_api.py` is for `views/table.py`, and `jwt/index.test.ts` for all files in `jwt`.

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from contextive.errors import NotFound
 from contextive.knowledge.node_ids import node_id
-from contextive.knowledge.untested_subsystems import tests_named_after
+from contextive.knowledge.untested_subsystems import named_tests_of
 
 if TYPE_CHECKING:
     from contextive.ingest.notes_service import NotesService
@@ -218,7 +218,7 @@ class Orientation:
         what a search of each section alone finds."""
         best = [result for result in results if result.chunk.artifact_type in ("code", "test")][:6]
         subjects = [node_id("Symbol", s.symbol.id) for result in best for s in result.chunk.symbols]
-        for path in self._tests_named_after([result.chunk.artifact_path for result in best]):
+        for path in self._named_tests([result.chunk.artifact_path for result in best]):
             places.add("tests", Place(path, "is named after it"))
         for result in self._of_type(task, ("code", "proto")):
             places.add("code", _place_of(result))
@@ -235,10 +235,10 @@ class Orientation:
         request = SearchRequest(query=task, limit=12, include_graph=False, filters=filters, only_relevant=False)
         return self._index.search.search(request).results
 
-    def _tests_named_after(self, code: Sequence[str]) -> list[str]:
+    def _named_tests(self, code: Sequence[str]) -> list[str]:
         rows = self._index.store.files.artifacts(limit=_MAX_FILES)
         tests = [row.artifact.path for row in rows if row.artifact.artifact_type == "test"]
-        return [path for one in code[:_MAX_NAMED] for path in tests_named_after(one, tests)[:2]]
+        return [path for one in code[:_MAX_NAMED] for path in named_tests_of(one, tests)[:2]]
 
     def _requirements_about(self, task: str) -> Iterator[tuple[Requirement, str]]:
         """The requirements that a task means, each with where it is."""
