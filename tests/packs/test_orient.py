@@ -25,10 +25,12 @@ def pipe(tmp_path_factory: pytest.TempPathFactory) -> Any:
     shutil.copytree(ROOT / "examples" / "parcel-locker", project)
     with StdioClient("serve", "--stdio", cwd=project, env={"CONTEXTIVE_KNOWLEDGE__EMBEDDING_MODEL": "none"}) as running:
         running.initialize()
-        wait_until(
-            lambda: "languages" in running.call("orient", {})["structuredContent"], "the project was not indexed"
-        )
+        wait_until(lambda: _is_indexed(running.call("orient", {})["structuredContent"]), "the project was not indexed")
         yield running
+
+
+def _is_indexed(overview: dict[str, Any]) -> bool:
+    return "languages" in overview and not any("indexed" in problem for problem in overview["broken"])
 
 
 @pytest.fixture
