@@ -9,6 +9,7 @@ import pytest
 
 from contextive.errors import NotFound
 from contextive.ingest.progress_trend import MAX_POINTS, ProgressTrend
+from contextive.ingest.settings import IngestRequest
 from contextive.web.overview import Overview
 from contextive.web.project import SiteProject
 from contextive.web.rendering import to_json
@@ -152,7 +153,11 @@ def test_markup_in_the_text_of_a_project_has_no_effect(tmp_path: Path) -> None:
     comment = f"#= docs/spec/evil.md#nowhere\n## {SCRIPT}\ndef f(): '{SCRIPT}'\n"
     (tmp_path / "src").mkdir()
     (tmp_path / "src" / "a<b>.py").write_text(comment, encoding="utf-8")
+    (tmp_path / "notes").mkdir()
+    front = f"---\nslug: a\ntitle: '{SCRIPT}'\ntags: ['{SCRIPT}']\n---\n"
+    (tmp_path / "notes" / "a.md").write_text(f"{front}{SCRIPT}\n\n[[{title}]]\n", encoding="utf-8")
     host = open_host(tmp_path)
+    host.index().ingest(IngestRequest())
     try:
         project = site_project(host)
         identifier = project.view().catalog.requirements[0].identifier
@@ -162,6 +167,14 @@ def test_markup_in_the_text_of_a_project_has_no_effect(tmp_path: Path) -> None:
             page_of(project, "specification", {"spec_id": "docs-spec-evil"}),
             page_of(project, "specification", {"spec_id": "docs-spec-evil", "level": "MUST"}),
             page_of(project, "requirement", {"identifier": identifier}),
+            page_of(project, "findings"),
+            page_of(project, "matrix"),
+            page_of(project, "file", {"path": "src/a<b>.py"}),
+            page_of(project, "graph", {"q": "script"}),
+            page_of(project, "search", {"q": "script alert"}),
+            page_of(project, "notes"),
+            page_of(project, "notes", {"q": SCRIPT}),
+            page_of(project, "note", {"slug": "a"}),
         ]
         for page in pages:
             html = html_of(page)

@@ -2,7 +2,7 @@
 import { choose } from "./beside";
 
 const VIEWS: Record<string, string> = {
-  o: "/", s: "/specs", m: "/matrix", c: "/code", g: "/graph", n: "/notes", t: "/status",
+  o: "/", s: "/specs", m: "/matrix", d: "/changes", c: "/code", g: "/graph", n: "/notes", t: "/status",
 };
 const HELP: [string, string][] = [
   ["/", "search"],
@@ -10,7 +10,7 @@ const HELP: [string, string][] = [
   ["o", "open"],
   ["e", "open in the editor"],
   ["c", "copy the citation"],
-  ["g o  g s  g m  g c  g g  g n  g t", "overview, specs, matrix, code, graph, notes, status"],
+  ["g o  g s  g d  g m  g c  g g  g n  g t", "overview, specs, changes, matrix, code, graph, notes, status"],
   ["?", "this help"],
   ["Esc", "close"],
 ];

@@ -18,7 +18,7 @@ SIGN_IN_PATH: Final = "/sign-in"
 SIGN_OUT_PATH: Final = "/sign-out"
 EVENTS_PATH: Final = "/events"
 PREFIXES: Final = (
-    "specs", "requirements", "matrix", "code", "graph", "notes", "search", "findings", "status", "assets", "events",
+    "specs", "requirements", "matrix", "code", "graph", "notes", "search", "findings", "changes", "status", "assets", "events",
     "instance", "sign-in", "sign-out",
 )  # fmt: skip
 FORM_TYPE: Final = "application/x-www-form-urlencoded"

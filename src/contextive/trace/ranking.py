@@ -33,6 +33,16 @@ SIMPLE_STATUS: Final = {
     Status.TODO: "not started",
     Status.NOT_STARTED: "not started",
 }
+STATUS_WORDS: Final = {
+    Status.COMPLETE: "done",
+    Status.EXCEPTION: "exception",
+    Status.MISSING_TEST: "needs tests",
+    Status.MISSING_CITATION: "in progress",
+    Status.PARTIAL: "in progress",
+    Status.TODO: "todo",
+    Status.NOT_STARTED: "not started",
+}
+"""The words that people read, the same on the site and in the HTML report."""
 ##= docs/spec/trace.md#get-prioritized-requirements
 ##% Within a level, prioritized requirements MUST be sorted by status: partially_implemented, not_started,
 ##% fully_implemented.

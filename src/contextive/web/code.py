@@ -12,11 +12,11 @@ from contextive.ingest.trace_service import TraceView
 from contextive.packs.trace.cited_code import type_word
 from contextive.trace.code_below import shown_line
 from contextive.trace.level import CitationType
+from contextive.trace.ranking import STATUS_WORDS
 from contextive.web.addresses import FILE_LINES, file_address, requirement_address, with_query
 from contextive.web.highlighting import Token, highlight
 from contextive.web.page import Page, Parameters
 from contextive.web.project import SiteProject
-from contextive.web.words import STATUS_WORDS
 from contextive.workspace.files import FileText, ProjectFiles
 
 _TESTING: Final = (CitationType.TEST,)

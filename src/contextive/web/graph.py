@@ -10,11 +10,11 @@ from typing import Final
 from contextive.errors import ContextiveError
 from contextive.knowledge.graph import EDGE_TYPES, Edge, Node
 from contextive.search.graph import RelatedNode
+from contextive.trace.ranking import STATUS_WORDS
 from contextive.trace.requirement import Status
 from contextive.web.addresses import file_address, note_address, specification_address, with_query
 from contextive.web.page import Page, Parameters
 from contextive.web.project import SiteProject
-from contextive.web.words import STATUS_WORDS
 
 MAX_NODES: Final = 1_500
 DEPTHS: Final = (1, 2, 3, 4)

@@ -12,13 +12,13 @@ from contextive.errors import NotFound
 from contextive.ingest.trace_service import TraceView
 from contextive.trace.citation import Citation
 from contextive.trace.level import CitationType
-from contextive.trace.ranking import level_word
+from contextive.trace.ranking import STATUS_WORDS, level_word
 from contextive.trace.requirement import Requirement
 from contextive.web.addresses import file_address, requirement_address, specification_address, with_query
 from contextive.web.page import Download, Page, Parameters
 from contextive.web.project import SiteProject
 from contextive.web.tasks import TaskLine, tasks_by_handle
-from contextive.web.words import STATUS_WORDS, STATUSES
+from contextive.web.words import STATUSES
 
 _CODE: Final = (CitationType.CITATION, CitationType.IMPLICATION)
 _TESTS: Final = (CitationType.TEST, CitationType.IMPLICATION)

@@ -13,7 +13,9 @@ from contextive.ingest.trace_service import TraceView
 from contextive.trace.catalog import SpecificationEntry
 from contextive.trace.level import Level
 from contextive.trace.requirement import Requirement, Status
+from contextive.trace.spec_status import requirement_rows
 from contextive.web.addresses import specification_address, with_query
+from contextive.web.changes import review_of
 from contextive.web.page import Page, Parameters
 from contextive.web.project import SiteProject
 from contextive.web.words import Progress, plural, progress_of
@@ -78,9 +80,10 @@ def overview(project: SiteProject, _given: Parameters) -> Page:
     lines = [_line(view, entry, trend) for entry in view.catalog.specifications.values()]
     with_requirements = [line for line in lines if line.progress.total]
     with_requirements.sort(key=lambda line: (line.progress.done - line.progress.total, line.name))
+    findings = _findings_of_changes(project)
     problems = [f"{check.name.capitalize()}: {check.reason}" for check in project.checks() if not check.ok]
     content = Overview(
-        attention=tuple(_attention(view, problems)),
+        attention=tuple(_attention(view, problems, findings)),
         specifications=tuple(with_requirements),
         without_requirements=tuple(line for line in lines if not line.progress.total),
         progress=progress_of(view.catalog.requirements),
@@ -118,15 +121,42 @@ def _line(view: TraceView, entry: SpecificationEntry, trend: Sequence[TrendPoint
     )
 
 
-def _attention(view: TraceView, problems: Sequence[str]) -> Iterator[Attention]:
+def _attention(view: TraceView, problems: Sequence[str], findings: int) -> Iterator[Attention]:
     yield from _invalid_citations(view)
     if view.state.file_problems:
         count = len(view.state.file_problems)
         yield Attention("fix", f"{plural(count, 'citation or file', 'citations or files')} cannot be read", "/findings")
+    if findings:
+        yield Attention("look", f"Your changes have {plural(findings, 'finding')} about requirements", "/changes")
+    yield from _ticked_without_evidence(view)
     for problem in problems:
         yield Attention("look", problem, "/status")
     yield from _missing_tests(view)
     yield from _next_requirements(view)
+
+
+def _findings_of_changes(project: SiteProject) -> int:
+    """How many findings a review of the working tree has; none without git."""
+    try:
+        return len(review_of(project).findings)
+    except ContextiveError:
+        return 0
+
+
+def _ticked_without_evidence(view: TraceView) -> Iterator[Attention]:
+    """Specifications whose tasks are ticked although nothing in code or tests refers to their requirements."""
+    formats = view.state.formats
+    for specification in formats.current:
+        rows = requirement_rows(specification, formats.references.of(specification.id))
+        ticked = sum(row.is_ticked and not row.code and not row.tests for row in rows)
+        if ticked:
+            verb, them = ("is", "it") if ticked == 1 else ("are", "them")
+            subject = f"{plural(ticked, 'requirement')} of {specification.title} {verb} ticked"
+            yield Attention(
+                "look",
+                f"{subject}, and nothing in code or tests refers to {them}",
+                with_query("/matrix", {"spec": specification.id, "sort": "tasks", "order": "descending"}),
+            )
 
 
 def _invalid_citations(view: TraceView) -> Iterator[Attention]:

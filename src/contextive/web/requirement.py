@@ -12,7 +12,7 @@ from contextive.packs.trace.cited_code import comment_and_code, stale_reason, ty
 from contextive.packs.trace.next_steps import Explainer
 from contextive.trace.citation import Citation
 from contextive.trace.level import CitationType
-from contextive.trace.ranking import least_finished, level_word
+from contextive.trace.ranking import STATUS_WORDS, least_finished, level_word
 from contextive.trace.reports.coverage_spans import requirement_pieces
 from contextive.trace.requirement import Requirement
 from contextive.web.addresses import (
@@ -28,7 +28,6 @@ from contextive.web.project import SiteProject
 from contextive.web.spec_parts import part_with
 from contextive.web.spec_text import Piece, mark_of
 from contextive.web.tasks import TaskLine, tasks_of
-from contextive.web.words import STATUS_WORDS
 
 _ASIDE_LINES: Final = 12
 _PAGE_LINES: Final = 40

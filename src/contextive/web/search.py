@@ -15,12 +15,11 @@ from contextive.search.filters import SYMBOL_LANGUAGES, parse_filters
 from contextive.search.graph_facts import graph_facts
 from contextive.search.requirement_search import RequirementSearch
 from contextive.search.snippets import best_lines
-from contextive.trace.ranking import level_word
+from contextive.trace.ranking import STATUS_WORDS, level_word
 from contextive.trace.requirement import Requirement
 from contextive.web.addresses import file_address, note_address, requirement_address, with_query
 from contextive.web.page import Page, Parameters
 from contextive.web.project import SiteProject
-from contextive.web.words import STATUS_WORDS
 
 TYPES: Final = ("code", "test", "doc", "proto", "config")
 _LIMIT: Final = 25

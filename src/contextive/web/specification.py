@@ -11,7 +11,7 @@ from contextive.ingest.trace_service import TraceView
 from contextive.trace.analysis import TargetReport
 from contextive.trace.catalog import SpecificationEntry
 from contextive.trace.level import CitationType
-from contextive.trace.ranking import level_word
+from contextive.trace.ranking import STATUS_WORDS, level_word
 from contextive.trace.reports.coverage_spans import CitedSpans
 from contextive.trace.reports.safe_text import web_link
 from contextive.trace.requirement import Requirement
@@ -28,7 +28,7 @@ from contextive.web.requirement import RequirementPage, describe
 from contextive.web.spec_parts import part_with, parts_of
 from contextive.web.spec_text import BlockKind, Piece, blocks_of
 from contextive.web.tasks import TaskLine, tasks_by_handle
-from contextive.web.words import LEVELS, STATUS_WORDS, STATUSES, Progress, progress_of
+from contextive.web.words import LEVELS, STATUSES, Progress, progress_of
 
 EVIDENCE: Final = ("no code", "no test", "nothing", "complete")
 _TESTING: Final = (CitationType.TEST, CitationType.IMPLICATION, CitationType.EXCEPTION)

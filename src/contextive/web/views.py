@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from contextive.web.changes import changes
 from contextive.web.code import code
 from contextive.web.findings import findings
 from contextive.web.graph import graph
@@ -22,6 +23,7 @@ VIEWS: Final = (
     View("specification", "/specs/{spec_id}", specification, "trace"),
     View("requirement", "/requirements/{identifier:path}", requirement, "trace"),
     View("findings", "/findings", findings, "trace"),
+    View("changes", "/changes", changes, "trace", "Changes"),
     View("matrix", "/matrix", matrix, "trace", "Matrix"),
     View("code", "/code", code, "trace", "Code"),
     View("file", "/code/{path:path}", code, "trace"),

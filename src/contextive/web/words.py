@@ -8,17 +8,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
-from contextive.trace.requirement import Requirement, Status
+from contextive.trace.ranking import STATUS_WORDS
+from contextive.trace.requirement import Requirement
 
-STATUS_WORDS: Final = {
-    Status.COMPLETE: "done",
-    Status.EXCEPTION: "exception",
-    Status.MISSING_TEST: "needs tests",
-    Status.MISSING_CITATION: "in progress",
-    Status.PARTIAL: "in progress",
-    Status.TODO: "todo",
-    Status.NOT_STARTED: "not started",
-}
 STATUSES: Final = ("not started", "todo", "in progress", "needs tests", "exception", "done")
 """The words in the order in which a person wants to see them: what is open first."""
 LEVELS: Final = ("MUST", "SHOULD", "MAY", "unspecified")

@@ -178,7 +178,7 @@ def test_bars_have_a_text_for_screen_readers() -> None:
     bars = Page(render(ordinary())).all("svg", "bar")
     assert bars
     assert all(bar["role"] == "img" for bar in bars)
-    assert bars[0]["aria-label"] == "1 complete, 1 exception, 2 in progress, 1 todo, 1 not started"
+    assert bars[0]["aria-label"] == "1 done, 1 exception, 2 in progress, 1 todo, 1 not started"
 
 
 def test_every_requirement_is_in_the_page_with_its_status_and_level() -> None:
@@ -427,3 +427,13 @@ def test_paths_become_percent_encoded_references() -> None:
     assert uri_of_path("//host/x") == "file:///host/x"
     assert uri_of_path("caf\u00e9/\udcff") == "caf%C3%A9/%FF"
     assert uri_of_path("\ud800").isascii()
+
+
+##= docs/spec/trace.md#reports
+##% The HTML report MUST fold specifications without requirements.
+def test_specifications_without_requirements_are_folded_together() -> None:
+    texts = {"a.md": "# A\n\n## S\n\nIt MUST work.\n", "b.md": "# B\n\n## S\n\nFree text.\n"}
+    page = Page(render(Sample(texts, {"a.rs": "//= b.md#s\n//# Free text.\n"})))
+    (folded,) = page.all("details", "others")
+    assert "open" not in folded
+    assert "1 specification without requirements" in page.text

@@ -14,6 +14,7 @@ from contextive import __version__
 from contextive.trace.analysis import Analysis
 from contextive.trace.citation import Citation, Location, Problem
 from contextive.trace.level import CitationType, Level
+from contextive.trace.ranking import STATUS_WORDS
 from contextive.trace.reports.assets.script import SCRIPT, SCRIPT_HASH
 from contextive.trace.reports.assets.style import STYLE, STYLE_HASH
 from contextive.trace.reports.chapters import AnchorNames, Chapter, ChapterSection, limit_citations
@@ -28,13 +29,13 @@ from contextive.trace.reports.markup import (
     percent,
 )
 from contextive.trace.reports.safe_text import one_line, shorten, uri_of_path, web_link
-from contextive.trace.requirement import Requirement, Status, StatusSummary
+from contextive.trace.requirement import Requirement, StatusSummary
 
 _MAX_OPEN_REQUIREMENTS = 400
 """Up to this number, sections are unfolded at first; with more requirements they are folded."""
 _MAX_OPEN_PROBLEMS = 20
 
-_STATUS_LABELS = {status: status.value.replace("_", " ").capitalize() for status in Status}
+_STATUS_LABELS = {status: word.capitalize() for status, word in STATUS_WORDS.items()}
 _KIND_LABELS = {
     CitationType.CITATION: "Implementation",
     CitationType.IMPLICATION: "Implication",
@@ -124,8 +125,11 @@ class _Page:
             yield '<p class="none card">No requirements were found.</p>'
         if len(self.chapters) > 1:
             yield from self._overview()
+        opened = len(requirements) <= _MAX_OPEN_REQUIREMENTS
         for chapter in self.chapters:
-            yield from self._chapter(chapter, opened=len(requirements) <= _MAX_OPEN_REQUIREMENTS)
+            if chapter.requirements:
+                yield from self._chapter(chapter, opened=opened)
+        yield from self._without_requirements(opened)
         yield "</main></div>"
         yield f'<footer><div class="wide">Written by Contextive {__version__}. '
         yield "Keys: <kbd>/</kbd> search, <kbd>j</kbd> and <kbd>k</kbd> next and previous requirement, "
@@ -174,6 +178,18 @@ class _Page:
             title = f'<a href="#t{chapter.number}"><bdi>{escaped(chapter.title)}</bdi></a>'
             yield f'<li>{title}{bar(part)}<span class="n">{part.done} of {part.total} done</span></li>'
         yield "</ul>"
+
+    ##= docs/spec/trace.md#reports
+    ##% The HTML report MUST fold specifications without requirements.
+    def _without_requirements(self, opened: bool) -> Iterator[str]:
+        others = [chapter for chapter in self.chapters if not chapter.requirements]
+        if not others:
+            return
+        noun = "specification" if len(others) == 1 else "specifications"
+        yield f'<details class="others card"><summary>{len(others)} {noun} without requirements</summary>'
+        for chapter in others:
+            yield from self._chapter(chapter, opened)
+        yield "</details>"
 
     def _chapter(self, chapter: Chapter, opened: bool) -> Iterator[str]:
         self._anchors.begin(chapter.number)

@@ -12,7 +12,7 @@ from contextive.trace.reports.safe_text import escape_invisible, one_line
 from contextive.trace.requirement import Status, StatusSummary
 
 STATUS_GROUPS = (
-    ("complete", "complete", (Status.COMPLETE,)),
+    ("complete", "done", (Status.COMPLETE,)),
     ("exception", "exception", (Status.EXCEPTION,)),
     ("partial", "in progress", (Status.MISSING_TEST, Status.MISSING_CITATION, Status.PARTIAL)),
     ("todo", "todo", (Status.TODO,)),

@@ -53,6 +53,9 @@ SCRIPT = """
       if (section.link) section.link.hidden = hide;
       section.element.open = active ? count <= 400 || section.opened : section.opened;
     }
+    for (const spec of all("section.spec, details.others")) {
+      spec.hidden = filtered && !all("details.s", spec).some((section) => !section.hidden);
+    }
     shown.textContent = active ? `${count} of ${total} shown` : `${total} requirements`;
     none.hidden = !active || count > 0;
     for (const clear of all("[data-do=clear]", tools)) clear.hidden = !active;
@@ -164,5 +167,5 @@ SCRIPT = """
   reveal();
 })();
 """
-SCRIPT_HASH = "sha256-vDUfU7+1LJjq5LE0krWY4TU3gx1QXlRXRLCEmT5nMLw="
+SCRIPT_HASH = "sha256-zmQq+QsTIXQm+xW06Kko38U7tJb11YkxEk7MoC8UDVY="
 """A constant, so that a report need not load OpenSSL to compute it. A test checks it."""
