@@ -31,6 +31,7 @@ from contextive.web.tasks import TaskLine, tasks_by_handle
 from contextive.web.words import LEVELS, STATUSES, Progress, progress_of
 
 EVIDENCE: Final = ("no code", "no test", "nothing", "complete")
+_DEEPEST: Final = 3
 _TESTING: Final = (CitationType.TEST, CitationType.IMPLICATION, CitationType.EXCEPTION)
 
 
@@ -54,7 +55,8 @@ class Badge:
 @dataclass(frozen=True, slots=True)
 class TextBlock:
     kind: BlockKind
-    indent: int
+    depth: int
+    """How far it is indented, from 0 to 3."""
     pieces: tuple[Piece, ...]
     badges: tuple[Badge, ...]
 
@@ -247,9 +249,16 @@ def _sections(
     for section in sections:
         own = view.catalog.by_section.get((entry.id, section.id), [])
         anchors = [(requirement, requirement_anchor(requirement)) for requirement in own]
+        found = list(blocks_of(section, text, format_, cited, anchors))
+        least = min((block.indent for block in found if block.kind != "figure"), default=0)
         blocks = tuple(
-            TextBlock(block.kind, block.indent, block.pieces, tuple(make.badge(r) for r in block.requirements))
-            for block in blocks_of(section, text, format_, cited, anchors)
+            TextBlock(
+                block.kind,
+                min(max(block.indent - least, 0) // 2, _DEEPEST),
+                block.pieces,
+                tuple(make.badge(r) for r in block.requirements),
+            )
+            for block in found
         )
         yield SectionText(section.id, _title(entry, section), _depth(entry, section), progress_of(own), not own, blocks)
 
