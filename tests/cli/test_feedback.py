@@ -24,7 +24,7 @@ QUERIES = {"calibrate_sensor": 1.0, "when does the siren sound": 1.0, f"when doe
 def station(tmp_path_factory: pytest.TempPathFactory) -> ExampleProject:
     """A project in which an agent searched and voted over MCP, each time for one of the first two results."""
     station = ExampleProject.at(tmp_path_factory.mktemp("feedback"))
-    station.run("ingest", "--name", "first")
+    station.run("ingest", "--wait", "--name", "first")
     env = station.environment({"KM_ADMIN_TOKEN": ADMIN, "CONTEXTIVE_KNOWLEDGE__AUTO_INGEST": "false"})
     with StdioClient("serve", cwd=station.root, env=env) as agent:
         agent.initialize()

@@ -60,13 +60,13 @@ def test_the_light_installation_searches_words_and_says_how_to_add_embeddings(
 def test_an_index_keeps_its_embeddings_while_a_light_installation_uses_it(newcomer: Newcomer, project: Path) -> None:
     full = newcomer.install(name="full", extra="[vectors]") / "bin" / "contextive-mcp"
     light = newcomer.install(name="light") / "bin" / "contextive-mcp"
-    newcomer.run(full, "ingest", cwd=project)
+    newcomer.run(full, "ingest", "--wait", cwd=project)
     computed = _vectors(project)
     assert computed > 0
     newcomer.run(light, "ingest", cwd=project)
     assert "docs/pot.md" in newcomer.run(light, "search", "brew tea", cwd=project)
     assert _vectors(project) == computed
-    assert "0 new vectors" in newcomer.run(full, "ingest", cwd=project)
+    assert "0 new vectors" in newcomer.run(full, "ingest", "--wait", cwd=project)
 
 
 def test_uvx_runs_the_wheel(newcomer: Newcomer) -> None:

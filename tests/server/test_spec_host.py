@@ -156,6 +156,13 @@ def test_a_result_has_its_data_as_structured_content_and_as_text(pipe: StdioClie
 
 
 ##= docs/spec/host.md#tool-calls
+##% A result MUST name once the fields that can hold text from project files.
+def test_a_result_names_the_fields_with_text_of_the_project(pipe: StdioClient) -> None:
+    assert pipe.call("list_pages")["_meta"]["contextive/untrusted"] == ["pages"]
+    assert "contextive/untrusted" not in pipe.call("contextive_server_info")["_meta"]
+
+
+##= docs/spec/host.md#tool-calls
 ##% A failed call MUST NOT return structured content.
 ##= docs/spec/gateway.md#tool-results
 ##% An error MUST have the `status` `error` and an `error` with a code, a message and, if there is a remedy, a hint.
