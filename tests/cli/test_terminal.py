@@ -85,9 +85,11 @@ def test_a_server_on_a_terminal_says_where_it_is(project: Path) -> None:
     os.close(slave)
     try:
         printed = b""
-        while b"openapi.json" not in printed and (block := os.read(master, 65536)):
+        while b"browser." not in printed and (block := os.read(master, 65536)):
             printed += block
-        assert re.search(rf"Serving {project.name} at http://127\.0\.0\.1:\d+/mcp\.", printed.decode())
+        where, what = printed.decode().splitlines()
+        assert re.match(rf"Serving {project.name} at http://127\.0\.0\.1:\d+/mcp\. Ctrl-C stops the server\.", where)
+        assert re.search(r"open http://127\.0\.0\.1:\d+ in a browser\.", what)
     finally:
         server.terminate()
         server.wait(60)

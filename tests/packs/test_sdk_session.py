@@ -19,6 +19,7 @@ from tests.ingest.projects import BREW, MILK, WARM, Project, cite, configured
 from tests.packs.duvet_host import BREWING
 from tests.packs.test_acceptance import NAMES
 from tests.processes import clean_environment
+from tests.workspace.repositories import commit, init
 
 ERAS = pytest.mark.parametrize("mode", ["legacy", "auto"])
 SESSION_SECONDS = 60
@@ -88,6 +89,7 @@ def test_a_session_leads_from_the_specification_to_the_code(mode: str, project: 
 def test_every_result_matches_its_output_schema(mode: str, project: Project) -> None:
     """The SDK client validates structured results against the published schemas."""
     project.write("src/bad.rs", cite("specs/none.md#x", "Y."))
+    commit(init(project.root), {}, time=1_700_000_000)
 
     async def run() -> None:
         async with session(project, mode) as client:
@@ -99,6 +101,7 @@ def test_every_result_matches_its_output_schema(mode: str, project: Project) -> 
                 "get_requirement_status": {"req_identifier": identifier},
                 "get_citation_context": {"citation_id": "src/coffee.rs:1", "context_lines": 1},
                 "resolve_spec_id": {"url": "specs/tea.md"},
+                "review_changes": {"base": "HEAD"},
                 "explain_requirement": {"req_identifier": identifier},
                 "get_section": {"spec": "specs-tea", "section": "steeping"},
             }

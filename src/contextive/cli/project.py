@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from contextive.ops.survey import Survey
 
 
+_MOST_DOCUMENTS_PER_SOURCE = 4
+"""In a project with more documents for each source file, the first question is about documents."""
+
+
 def configure_init(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--project", type=Path, metavar="DIR", help="project directory (default: current directory)")
     parser.add_argument("--force", action="store_true", help="replace an existing contextive.config.yaml")
@@ -108,11 +112,12 @@ def _summary(found: Survey) -> Iterator[str]:
 def _first_commands(found: Survey) -> Iterator[tuple[str, str]]:
     """A search and a question, made from what was found."""
     words = found.topic or found.symbol
+    is_code = found.source_files * _MOST_DOCUMENTS_PER_SOURCE >= found.documents
     if words:
         yield f"search {shlex.quote(words)}", "a first search"
     if any(match.count and "://" not in match.pattern for match in found.specifications):
         yield "call next_requirement", "what should I do next?"
-    elif found.symbol:
+    elif found.symbol and (is_code or not found.topic):
         yield f"call find_usages --name {shlex.quote(found.symbol)}", f"who uses {found.symbol}?"
     elif words:
         yield f"call orient --task {shlex.quote(words)}", "what should I read first?"

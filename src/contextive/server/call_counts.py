@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from contextive.errors import ContextiveError
 from contextive.registry import CallRecord
 
 logger = logging.getLogger(__name__)
@@ -58,8 +59,8 @@ class CallCounter:
             counts = (Counter(before.by_tool) + new).most_common(_MAX_TOOLS)
             body = {"since": before.since or time.strftime("%Y-%m-%d"), "calls": dict(counts)}
             write_file(state / _FILE, json.dumps(body, indent=1).encode() + b"\n", mode=0o600, durable=False)
-        except OSError as failure:
-            logger.warning("the counts of calls cannot be written: %s", failure.strerror or "unknown error")
+        except (OSError, ContextiveError) as failure:
+            logger.warning("the counts of calls cannot be written: %s", failure)
         finally:
             lock.release()
 
