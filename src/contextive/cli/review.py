@@ -1,4 +1,4 @@
-"""`review`: reports what a change means for the requirements."""
+"""`review` reports what a change means for the requirements, and `accept` records that a finding is right."""
 
 from __future__ import annotations
 
@@ -80,3 +80,26 @@ def _print(review: Review, form: str) -> None:
                 print_line(line)
             for notice in review.notices:
                 print_line(f"Note: {notice}")
+
+
+def configure_accept(parser: argparse.ArgumentParser) -> None:
+    add_project_options(parser, profile=False)
+    parser.add_argument("id", metavar="ID", help="id of the finding, as review shows it")
+    parser.add_argument("--note", required=True, metavar="TEXT", help="why the change is right")
+    add_range_options(parser)
+    parser.set_defaults(run=run_accept)
+
+
+##= docs/spec/review.md#acceptances
+##% Findings MUST be accepted by the command `accept` and never by a tool, because agents do not vouch for themselves.
+def run_accept(options: argparse.Namespace) -> int:
+    from contextive.ingest.review_service import ReviewService
+    from contextive.review.acceptances import ACCEPTANCES_PATH
+
+    accepted = (
+        open_host(options).services.get(ReviewService).accept(options.id, options.note, options.base, options.head)
+    )
+    print_line(
+        f"Accepted {accepted.kind.replace('_', ' ')} at {accepted.place} in {ACCEPTANCES_PATH}. Commit that file."
+    )
+    return 0

@@ -9,9 +9,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from contextive.errors import ConfigError
+from contextive.errors import ConfigError, InvalidRequest, ParseError
+from contextive.file_writing import write_file
 from contextive.ingest.trace_service import TraceService
 from contextive.ingest.traced_project import TraceState
+from contextive.review.acceptances import (
+    ACCEPTANCES_PATH,
+    Acceptance,
+    acceptance_of,
+    changed_acceptances,
+    format_acceptances,
+    parse_acceptances,
+    without_accepted,
+)
 from contextive.review.findings import Finding
 from contextive.review.requirement_changes import MentionedIn
 from contextive.review.review import review_versions
@@ -34,13 +44,19 @@ class Review:
     head: str
     """The commit after it, or "working tree"."""
     changed_files: int
+    accepted: int = 0
+    """The findings that are left out because a person accepted them."""
     notices: tuple[str, ...] = ()
     """What could not be compared."""
 
     @property
     def as_of(self) -> dict[str, Any]:
         shown: dict[str, Any] = {"base": self.base, "head": self.head, "changed_files": self.changed_files}
-        return shown | {"notices": list(self.notices)} if self.notices else shown
+        if self.accepted:
+            shown["accepted"] = self.accepted
+        if self.notices:
+            shown["notices"] = list(self.notices)
+        return shown
 
 
 class ReviewService:
@@ -71,20 +87,50 @@ class ReviewService:
         base: str | None = None,
         head: str | None = None,
         *,
+        since: str | None = None,
         timeout_seconds: float = 60.0,
         mentioned_in: MentionedIn | None = None,
     ) -> Review:
-        with self._lock:
-            return self._review(GitTrees(self.root, timeout_seconds), base, head, mentioned_in)
-
-    def _review(self, git: GitTrees, base: str | None, head: str | None, mentioned_in: MentionedIn | None) -> Review:
+        """The review of what changed between two commits; with `since` in place of a base, since a branch was left."""
+        git = GitTrees(self.root, timeout_seconds)
         head_commit = git.commit_of(head) if head is not None else git.head()
-        base_commit = git.commit_of(base) if base is not None else git.merge_base(head_commit)
+        if base is not None:
+            base_commit = git.commit_of(base)
+        else:
+            base_commit = git.common_ancestor(since, head_commit) if since else git.merge_base(head_commit)
+        with self._lock:
+            return self._compare(git, base_commit, head_commit, mentioned_in, in_working_tree=head is None)
+
+    def accept(self, finding_id: str, note: str, base: str | None = None, head: str | None = None) -> Acceptance:
+        """Record that a person read a finding and found it right."""
+        review = self.review(base, head)
+        found = next((one for one in review.findings if one.id == finding_id), None)
+        if found is None:
+            raise InvalidRequest(
+                f"The review has no finding {finding_id[:40]!r}.", hint="Run review with the same --base and --head."
+            )
+        accepted = acceptance_of(found, note)
+        path = self.root / ACCEPTANCES_PATH
+        if path.is_symlink():
+            raise InvalidRequest(f"{ACCEPTANCES_PATH} is a link.", hint="Replace it with a file.")
+        known = _acceptances(self._trace.files)
+        write_file(path, format_acceptances([*known, accepted]).encode("utf-8"))
+        return accepted
+
+    def _compare(
+        self,
+        git: GitTrees,
+        base_commit: str,
+        head_commit: str,
+        mentioned_in: MentionedIn | None,
+        *,
+        in_working_tree: bool,
+    ) -> Review:
         old_tree, new_tree = git.tree(base_commit), git.tree(head_commit)
         own_files = git.own_files()
         self._disk.keep_only(own_files.union(old_tree.files))
         before = self._difference(old_tree, own_files)
-        after = self._difference(new_tree, own_files) if head is not None else TreeDifference({}, frozenset())
+        after = TreeDifference({}, frozenset()) if in_working_tree else self._difference(new_tree, own_files)
         changed = frozenset(path for path in before.paths | after.paths if _differs(path, before, after))
         notices = list(_submodule_notices(old_tree, new_tree))
         with git.objects() as objects:
@@ -93,9 +139,17 @@ class ReviewService:
             cited = frozenset(_files_to_compare(old_state, new_state, changed))
             old = ProjectVersion(old_state.analysis, _texts(old_files, cited))
             new = ProjectVersion(new_state.analysis, _texts(new_files, cited))
+            before_accepted, accepted = _acceptances(old_files, notices), _acceptances(new_files)
         findings = review_versions(old, new, cited, mentioned_in)
-        shown_head = head_commit if head is not None else WORKING_TREE
-        return Review(tuple(findings), base_commit, shown_head, len(changed), tuple(notices[:_MAX_NOTICES]))
+        left = without_accepted(findings, accepted)
+        return Review(
+            findings=(*left.findings, *changed_acceptances(before_accepted, accepted)),
+            base=base_commit,
+            head=WORKING_TREE if in_working_tree else head_commit,
+            changed_files=len(changed),
+            accepted=left.accepted,
+            notices=tuple(notices[:_MAX_NOTICES]),
+        )
 
     def _difference(self, tree: CommitTree, own_files: frozenset[str]) -> TreeDifference:
         other = {path: tree.files[path] for path in self._disk.differing(tree.files)}
@@ -138,6 +192,18 @@ def _files_to_compare(old: TraceState, new: TraceState, changed: AbstractSet[str
             yield path
     named = {citation.source for state in (old, new) for citation in state.analysis.declarations.citations}
     yield from named & changed
+
+
+def _acceptances(files: ProjectFiles, notices: list[str] | None = None) -> list[Acceptance]:
+    """The accepted findings of a version. A broken file is an error, except before the change, where it is a notice."""
+    content = files.read(ACCEPTANCES_PATH)
+    try:
+        return parse_acceptances(content.text) if isinstance(content, FileText) else []
+    except ParseError as error:
+        if notices is None:
+            raise ConfigError(error.located_in(ACCEPTANCES_PATH)) from None
+        notices.append(f"{ACCEPTANCES_PATH} was not valid before the change.")
+        return []
 
 
 def _texts(files: ProjectFiles, paths: Iterable[str]) -> dict[str, str]:

@@ -82,6 +82,8 @@ def review_as_markdown(findings: Sequence[Finding]) -> str:
         lines += [f"  - {_code(text)}" for text in (finding.requirement, finding.reason, finding.do) if text]
     if len(findings) > _MAX_IN_MARKDOWN:
         lines += ["", f"{len(findings) - _MAX_IN_MARKDOWN} more are in the log."]
+    if findings:
+        lines += ["", "Accept one that is right: `contextive-mcp accept ID --note TEXT`"]
     return "\n".join(lines) + "\n"
 
 

@@ -68,17 +68,18 @@ class GitTrees:
         """The commit at which the work since the default branch began."""
         self._require_repository()
         for name in _DEFAULT_BRANCHES:
-            other = self._resolve(name)
-            if other is None:
-                continue
-            found = self._git("merge-base", other, head)
-            base = found.decode("ascii", "replace").strip() if found is not None else ""
-            if _COMMIT.fullmatch(base):
-                return base
-            raise InvalidRequest(
-                f"{name.rpartition('/')[2]} and this commit have no common history.", hint=self._why_missing()
-            )
+            if self._resolve(name) is not None:
+                return self.common_ancestor(name, head)
         raise InvalidRequest("The repository has no default branch to compare with.", hint="Name one with base.")
+
+    def common_ancestor(self, revision: str, head: str) -> str:
+        """The newest commit that two branches share."""
+        other = self.commit_of(revision)
+        found = self._git("merge-base", other, head)
+        base = found.decode("ascii", "replace").strip() if found is not None else ""
+        if not _COMMIT.fullmatch(base):
+            raise InvalidRequest("The two commits have no common history.", hint=self._why_missing())
+        return base
 
     def head(self) -> str:
         found = self._resolve("HEAD")
