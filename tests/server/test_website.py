@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import re
 import time
@@ -41,13 +42,18 @@ def site(open_site: WebServer) -> HttpClient:
     return open_site.web
 
 
-@pytest.fixture
-def closed_site(tmp_path: Path) -> Iterator[HttpClient]:
-    """A server that needs a token."""
-    project = copy_example(tmp_path / "parcel-locker")
-    env = {"KM_READER_TOKEN": READER, "KM_ADMIN_TOKEN": ADMIN, "CONTEXTIVE_LIMITS__AUTH_FAILURES": "3"}
+@contextlib.contextmanager
+def serving_with_tokens(project: Path, **more: str) -> Iterator[HttpClient]:
+    env = {"KM_READER_TOKEN": READER, "KM_ADMIN_TOKEN": ADMIN, **more}
     with serving_http("--project", str(project), cwd=project, env=env) as running:
         yield running.web
+
+
+@pytest.fixture(scope="module")
+def closed_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HttpClient]:
+    """A server that needs a token."""
+    with serving_with_tokens(copy_example(tmp_path_factory.mktemp("closed") / "parcel-locker")) as web:
+        yield web
 
 
 def post_form(web: HttpClient, path: str, fields: dict[str, str], **headers: str) -> HttpResponse:
@@ -178,10 +184,27 @@ def test_the_cookie_is_worth_nothing_outside_of_the_site(closed_site: HttpClient
 
 ##= docs/spec/site.md#signing-in
 ##% A wrong token MUST count as a failed authentication of its address.
-def test_guessing_tokens_is_stopped(closed_site: HttpClient) -> None:
-    statuses = [post_form(closed_site, "/sign-in", {"token": f"guess-{n}"}).status for n in range(5)]
-    assert statuses == [401, 401, 401, 429, 429]
-    assert closed_site.as_bearer("another").get("/api/v1/tools").status == 429
+def test_guessing_tokens_is_stopped(tmp_path: Path) -> None:
+    project = copy_example(tmp_path / "parcel-locker")
+    with serving_with_tokens(project, CONTEXTIVE_LIMITS__AUTH_FAILURES="3") as web:
+        statuses = [post_form(web, "/sign-in", {"token": f"guess-{n}"}).status for n in range(5)]
+        assert statuses == [401, 401, 401, 429, 429]
+        assert web.as_bearer("another").get("/api/v1/tools").status == 429
+
+
+def test_a_writer_changes_a_note_and_a_reader_does_not(closed_site: HttpClient) -> None:
+    reader, writer = sign_in(closed_site), sign_in(closed_site, ADMIN)
+    assert closed_site.get("/notes/new", {"Cookie": reader, **PAGE}).status == 403
+    form = closed_site.get("/notes/new", {"Cookie": writer, **PAGE})
+    token = re.search(r'name="form_token" value="([0-9a-f]+)"', form.text)
+    assert token is not None
+    fields = {"title": "Spare keys", "content": "In the safe.", "tags": "", "form_token": token[1]}
+    assert post_form(closed_site, "/notes/new", fields, Cookie=reader).status == 403  # the token of another session
+    assert post_form(closed_site, "/notes/new", {**fields, "form_token": ""}, Cookie=writer).status == 403
+    assert post_form(closed_site, "/notes/new", fields, Cookie=writer, Origin="https://evil.example").status == 403
+    saved = post_form(closed_site, "/notes/new", fields, Cookie=writer)
+    assert (saved.status, saved.headers["location"]) == (303, "/notes/spare-keys")
+    assert "In the safe." in closed_site.get("/notes/spare-keys", {"Cookie": reader, **PAGE}).text
 
 
 ##= docs/spec/site.md#security

@@ -11,7 +11,7 @@ const FORCES_UP_TO = 300;
 async function start(): Promise<void> {
   const box = document.getElementById("graph");
   if (box === null) return;
-  const address = new URL(location.href);
+  const address = new URL(box.dataset["address"] ?? location.href, location.href);
   address.searchParams.set("format", "json");
   const response = await fetch(address, { headers: { Accept: "application/json" } });
   if (!response.ok) return;

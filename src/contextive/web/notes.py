@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-from contextive.errors import Conflict, Forbidden, InvalidRequest
+from contextive.errors import Conflict, ContextiveError, Forbidden, InvalidRequest
 from contextive.ingest.notes_editor import NotesEditor
 from contextive.ingest.page_journal import PageJournal
 from contextive.notes.catalog import problem_lines
@@ -68,6 +68,8 @@ class NotePage:
     backlinks: tuple[NoteLinkLine, ...]
     outlinks: tuple[NoteLinkLine, ...]
     graph: str
+    drawing: str
+    """The address of the graph around it as JSON; empty if the note is not in the index yet."""
     editor: str | None
     version: str
     may_write: bool
@@ -124,11 +126,20 @@ def note(project: SiteProject, given: Parameters) -> Page:
         backlinks=tuple(NoteLinkLine(other.title, note_address(other.slug)) for other in catalog.linking_notes(found)),
         outlinks=tuple(NoteLinkLine(other.title, note_address(other.slug)) for other in catalog.targets(found)),
         graph=with_query("/graph", {"node": f"Note:{found.slug}"}),
+        drawing=_drawing(project, found),
         editor=project.links.link(found.path, 1, 1),
         version=found.version,
         may_write=project.may_write,
     )
     return Page("note.html", found.title, content, "notes")
+
+
+def _drawing(project: SiteProject, found: Note) -> str:
+    try:
+        is_known = project.index().store.graph.node(f"Note:{found.slug}") is not None
+    except ContextiveError:
+        return ""
+    return with_query("/graph", {"node": f"Note:{found.slug}", "format": "json"}) if is_known else ""
 
 
 def note_form(project: SiteProject, given: Parameters) -> Page:
