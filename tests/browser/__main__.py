@@ -17,9 +17,11 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         project = Path(folder) / "parcel-locker"
         shutil.copytree(ROOT / "examples" / "parcel-locker", project, ignore=shutil.ignore_patterns(".contextive"))
-        subprocess.run([*PROGRAM, "ingest", "--project", str(project)], env=clean_environment(), check=True)
+        without_model = {"CONTEXTIVE_KNOWLEDGE__EMBEDDING_MODEL": "none"}
+        command = [*PROGRAM, "ingest", "--project", str(project)]
+        subprocess.run(command, env=clean_environment(without_model), check=True)
         script = Path(__file__).with_name("screenshots.mjs")
-        with serving_http("--project", str(project), cwd=project) as running:
+        with serving_http("--project", str(project), cwd=project, env=without_model) as running:
             base = f"http://127.0.0.1:{running.web.port}"
             subprocess.run([node(), str(script), base, chromium(), str(ROOT / "docs" / "pictures")], check=True)
 

@@ -29,6 +29,8 @@ def real_project(tmp_path_factory: pytest.TempPathFactory) -> Path:
         if (ROOT / name).is_file():
             (target / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(ROOT / name, target / name)
+    with (target / "docs/spec/trace.md").open("a", encoding="utf-8") as file:
+        file.write("\nThe next one MUST be open.\n")  # all others are done
     (target / "notes").mkdir(exist_ok=True)
     (target / "notes" / "first.md").write_text("# First\n\nSee [[second]] and #site.\n", encoding="utf-8")
     (target / "notes" / "second.md").write_text("# Second\n\nBack to [[first]].\n", encoding="utf-8")

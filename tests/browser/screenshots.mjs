@@ -16,12 +16,13 @@ const PICTURES = [
 mkdirSync(target, { recursive: true });
 const browser = await chromium.launch({ executablePath, args: ["--no-sandbox"] });
 for (const { name, path, wait, after } of PICTURES) {
-  const page = await browser.newPage({ viewport: { width: 1200, height: 680 }, colorScheme: "light" });
+  const page = await browser.newPage({ viewport: { width: 1120, height: 620 }, colorScheme: "light" });
   await page.goto(base + path, { waitUntil: "load" });
   if (wait) await page.waitForSelector(wait);
   if (after) {
     await after(page);
     await page.waitForSelector("#beside .card");
+    await page.evaluate(() => window.scrollTo(0, 0));
   }
   await page.waitForSelector("#live:not([hidden])");
   await page.screenshot({ path: `${target}/site-${name}.png` });

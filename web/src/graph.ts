@@ -86,8 +86,8 @@ function style(isLarge: boolean): StylesheetJson {
     {
       selector: "edge",
       style: {
-        width: 1, "line-color": color("--line"), "curve-style": isLarge ? "haystack" : "bezier", "target-arrow-shape": isLarge ? "none" : "triangle",
-        "target-arrow-color": color("--line"), "arrow-scale": 0.7,
+        width: 1, "line-color": color("--open-bar"), "curve-style": isLarge ? "haystack" : "bezier", "target-arrow-shape": isLarge ? "none" : "triangle",
+        "target-arrow-color": color("--open-bar"), "arrow-scale": 0.7,
       },
     },
     { selector: "edge.path", style: { width: 3, "line-color": color("--accent"), "target-arrow-color": color("--accent") } },

@@ -202,6 +202,6 @@ def _index_state(project: SiteProject, problems: Sequence[str]) -> IndexState:
     except ContextiveError as error:
         return IndexState(False, error.full_message())
     if problems:
-        return IndexState(False, problems[0])
+        return IndexState(False, f"{plural(len(problems), 'problem')}, see the status.")
     waiting = f"{plural(as_of.pending_files, 'file')} waiting" if as_of.pending_files else "nothing waiting"
     return IndexState(True, f"The index is up to date: generation {as_of.generation:,}, {waiting}.")
