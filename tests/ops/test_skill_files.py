@@ -109,6 +109,16 @@ def test_the_paragraph_for_agents_is_printed_and_not_written(in_process_cli: InP
     assert not (in_process_cli.folder / "CLAUDE.md").exists()
 
 
+def test_a_client_whose_directory_is_elsewhere_finds_its_skills_there(
+    in_process_cli: InProcessCli, home: Path, tmp_path: Path
+) -> None:
+    moved = {**PATH, "CLAUDE_CONFIG_DIR": str(tmp_path / "claude")}
+    in_process_cli.run("install", "claude-code", "--scope", "user", "--skills", "--write", env=moved)
+    assert files_in(tmp_path / "claude" / "skills") == ALL
+    in_process_cli.run("install", "codex", "--skills", "--write", env={**PATH, "CODEX_HOME": str(tmp_path / "codex")})
+    assert files_in(home / ".agents" / "skills") == ALL
+
+
 def test_clients_that_share_a_directory_show_each_skill_once(in_process_cli: InProcessCli, home: Path) -> None:
     for name in (".cursor", ".gemini"):
         (home / name).mkdir()

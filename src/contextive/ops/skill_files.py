@@ -63,6 +63,9 @@ def plan_skills(
             hint="The same texts are prompts and resources of the server.",
         )
     own, prefix = (project, "") if scope == "project" else (user_env.home, "~/")
+    moved = user_env.environ.get(client.folder_variable) if scope == "user" and client.home_folder else None
+    if moved and folder.startswith(f"{client.home_folder}/"):  # a directory that clients share stays where it is
+        own, prefix, folder = Path(moved), f"{moved}/", folder.removeprefix(f"{client.home_folder}/")
     changes = []
     for skill in all_skills():
         name = f"{folder}/{skill.name}/{FILE_NAME}"
