@@ -124,6 +124,10 @@ class RandomEmbedder:
     def model(self) -> VectorModel:
         return MODEL
 
+    @property
+    def is_fast(self) -> bool:
+        return False
+
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         return random_vectors(len(texts), len(texts))
 

@@ -32,6 +32,7 @@ def main() -> None:
         command = [
             str(Path(folder) / "bin" / "uv"), "pip", "compile", "pyproject.toml", "--universal", "--python-version", "3.11",
             "--generate-hashes", "--no-header", "--no-annotate", "--quiet",
+            "--no-emit-package", "contextive-minilm",  # it is in this repository and installed by its path
         ]  # fmt: skip
         for name, header, options in (
             ("requirements.lock", HEADER, ["--group", "dev", "--extra", "vectors", "--upgrade"]),

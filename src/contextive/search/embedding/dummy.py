@@ -20,6 +20,8 @@ class DummyEmbedder:
     """Every token adds 1 to or subtracts 1 from one of 64 dimensions, chosen by its checksum."""
 
     model: VectorModel = VectorModel("dummy", DIMENSIONS)
+    is_fast: bool = False
+    """It is only for experiments, in which a missing embedding should stay missing."""
 
     def embed(self, texts: Sequence[str]) -> Matrix:
         import numpy as np

@@ -48,6 +48,10 @@ class OpenAiEmbedder:
     def model(self) -> VectorModel:
         return self._model
 
+    @property
+    def is_fast(self) -> bool:
+        return False
+
     def embed(self, texts: Sequence[str]) -> Matrix:
         import numpy as np
 

@@ -31,6 +31,11 @@ class Embedder(Protocol):
         """Name and dimensions, as stored with the vectors."""
         ...
 
+    @property
+    def is_fast(self) -> bool:
+        """Whether a search can wait for a few texts: the model is in this process and takes milliseconds for each."""
+        ...
+
     def embed(self, texts: Sequence[str]) -> Matrix:
         """One row for each text."""
         ...

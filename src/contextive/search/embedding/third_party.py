@@ -30,6 +30,10 @@ class SentenceTransformersEmbedder:
     def model(self) -> VectorModel:
         return self._model
 
+    @property
+    def is_fast(self) -> bool:
+        return False
+
     def embed(self, texts: Sequence[str]) -> Matrix:
         return _as_rows(self._inner.encode(list(texts), show_progress_bar=False), self._model.dimensions)
 
@@ -52,6 +56,10 @@ class FastEmbedEmbedder:
     @property
     def model(self) -> VectorModel:
         return self._model
+
+    @property
+    def is_fast(self) -> bool:
+        return False
 
     def embed(self, texts: Sequence[str]) -> Matrix:
         return _as_rows(list(self._inner.embed(list(texts))), self._model.dimensions)
