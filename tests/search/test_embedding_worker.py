@@ -55,6 +55,26 @@ def test_every_chunk_is_embedded_once(state_dir: Path) -> None:
     store.close()
 
 
+##= docs/spec/knowledge.md#ranking
+##% Embeddings MUST be computed for documents, requirements, notes and public symbols before tests.
+def test_documents_and_public_symbols_are_embedded_before_tests(state_dir: Path) -> None:
+    store = open_store(state_dir)
+    fill(
+        store,
+        {
+            "tests/test_a.py": "def test_a() -> None:\n    pass\n",
+            "config/a.toml": "a = 1\n",
+            "src/private.py": "def _helper() -> None:\n    pass\n",
+            "src/public.py": "def helper() -> None:\n    return print(1, 2, 3)\n",
+            "docs/a.md": "# A long page\n\n" + "Text. " * 50,
+        },
+    )
+    pending = store.search.pending_vectors(DummyEmbedder.model, 10)
+    order = ["docs/a.md", "src/public.py", "src/private.py", "config/a.toml", "tests/test_a.py"]
+    assert [chunk.path for chunk in pending] == order
+    store.close()
+
+
 def test_a_stopped_run_is_resumed(state_dir: Path) -> None:
     store = open_store(state_dir)
     fill(store, FILES)

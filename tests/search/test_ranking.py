@@ -16,9 +16,16 @@ from contextive.store.values import ChunkRow
 
 
 def row(
-    number: int, path: str = "src/a.py", kind: ArtifactType = "code", symbols: tuple[str, ...] = (), sequence: int = 0
+    number: int,
+    path: str = "src/a.py",
+    kind: ArtifactType = "code",
+    symbols: tuple[str, ...] = (),
+    sequence: int = 0,
+    title: str | None = None,
 ) -> ChunkRow:
-    chunk = Chunk(f"{path}::{sequence}", sequence, "code", "", "text", 1, 2, "")
+    chunk = Chunk(
+        f"{path}::{sequence}", sequence, "code", f"part {number}" if title is None else title, "text", 1, 2, ""
+    )
     found = tuple(
         Symbol(f"{path}::{name}", name.rpartition(".")[2], name, "function", "python", 1, 2) for name in symbols
     )
@@ -51,6 +58,11 @@ def test_a_matching_file_name_ranks_higher() -> None:
 
 def test_a_file_with_several_good_chunks_ranks_above_one_with_a_single_chunk() -> None:
     assert order("x", row(1, "src/a.py"), row(2, "src/b.py"), row(3, "src/b.py", sequence=1)) == [2, 3, 1]
+
+
+def test_the_pieces_of_one_long_function_do_not_count_as_several_good_chunks() -> None:
+    pieces = [row(2, "src/b.py", title="run (b)"), row(3, "src/b.py", sequence=1, title="run (b)")]
+    assert order("x", row(1, "src/a.py"), *pieces) == [1, 2, 3]
 
 
 def test_ties_are_ordered_by_path_and_position() -> None:

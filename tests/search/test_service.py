@@ -12,6 +12,7 @@ import pytest
 
 from contextive.errors import InvalidRequest, Unavailable
 from contextive.search.answer import SearchRequest, SearchResponse
+from contextive.search.candidates import CandidateFinder
 from contextive.search.editor_links import EditorLinks
 from contextive.search.embedding.dummy import DummyEmbedder
 from contextive.search.embedding.protocol import Embedder
@@ -26,7 +27,7 @@ from contextive.store import open_store
 from contextive.store.protocol import Store
 from contextive.store.sqlite import lexical
 from contextive.store.sqlite.locks import FileLock
-from contextive.store.values import ChunkRow
+from contextive.store.values import ChunkFilter, ChunkRow
 
 from .project import FILES, WRITTEN, fill
 
@@ -59,6 +60,16 @@ def test_a_question_finds_the_code_that_answers_it(shop: Store) -> None:
 @pytest.mark.parametrize("query", ["gatherAll", "gather_all", "gatherall", "where is gatherAll defined"])
 def test_an_identifier_is_found_in_any_naming_style(shop: Store, query: str) -> None:
     assert paths(service(shop).search(SearchRequest(query)))[0] == "src/shop/stock/shelf.py"
+
+
+##= docs/spec/knowledge.md#ranking
+##% A query for words MUST also find their abbreviation by initials, such as `bfs` for *breadth first search*.
+def test_words_find_their_abbreviation(state_dir: Path) -> None:
+    store = open_store(state_dir)
+    fill(store, {**FILES, "src/walk.py": "def bfs(start: int) -> int:\n    return start\n"})
+    response = service(store).search(SearchRequest("breadth first search", mode="lexical", only_relevant=False))
+    assert paths(response)[0] == "src/walk.py"
+    store.close()
 
 
 ##= docs/spec/knowledge.md#ranking
@@ -164,6 +175,29 @@ def test_a_long_query_is_cut_with_a_warning_and_a_huge_one_refused(shop: Store) 
     assert "The query was cut after 4,000 characters." in response.metadata.warnings
     with pytest.raises(InvalidRequest, match="20,000"):
         service(shop).search(SearchRequest("x" * 20_001))
+
+
+class FastEmbedder(DummyEmbedder):
+    """A model that can embed a few texts during a search."""
+
+    is_fast = True
+
+
+##= docs/spec/knowledge.md#ranking
+##% While embeddings are missing, a search with the default model MUST compute those of its best candidates, for at most
+##% 150 ms.
+def test_a_search_computes_missing_embeddings_of_its_best_candidates_within_a_time_limit(state_dir: Path) -> None:
+    store = open_store(state_dir)
+    fill(store)
+    ticks = iter([0.0, 0.01, 0.02, *[1.0] * 50])
+    finder = CandidateFinder(store, FastEmbedder, clock=lambda: next(ticks))
+    query = "card refund receipt money bank"
+    found = finder.find(query, finder.embed_query(query, "hybrid"), ChunkFilter(), "hybrid")
+    assert len(found.lexical) > 2
+    assert len(found.cosines) == 2
+    slow = CandidateFinder(store, DummyEmbedder)
+    assert slow.find(query, slow.embed_query(query, "hybrid"), ChunkFilter(), "hybrid").cosines == {}
+    store.close()
 
 
 def test_a_recency_filter_leaves_out_undated_files_with_a_warning(state_dir: Path) -> None:

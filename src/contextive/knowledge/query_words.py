@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from typing import Final
 
-from contextive.knowledge.tokeniser import query_identifiers, query_terms, split_query, unstemmed_words
+from contextive.knowledge.tokeniser import STOP_WORDS, query_identifiers, query_terms, split_query, unstemmed_words
+
+ABBREVIATION_LENGTHS: Final = range(3, 6)
+MAX_ABBREVIATED_WORDS: Final = 60
+"""Words of a long query that abbreviations are made of."""
+_LETTERS: Final = re.compile("[A-Za-z]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +41,19 @@ class QueryWord:
     def is_in(self, tokens: Collection[str]) -> bool:
         """Whether a text with these tokens contains the word."""
         return any(spelling in tokens for spelling in self.spellings)
+
+
+##= docs/spec/knowledge.md#ranking
+##% A query for words MUST also find their abbreviation by initials, such as `bfs` for *breadth first search*.
+def abbreviations(query: str) -> tuple[str, ...]:
+    """The initials of every three to five adjacent words of a query. Few of them are in any text."""
+    words = [word.lower() for word in _LETTERS.findall(query)][:MAX_ABBREVIATED_WORDS]
+    found = {
+        "".join(word[0] for word in words[start : start + length]): None
+        for length in ABBREVIATION_LENGTHS
+        for start in range(len(words) - length + 1)
+    }
+    return tuple(term for term in found if term not in STOP_WORDS)
 
 
 def query_words(query: str) -> tuple[QueryWord, ...]:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from contextive.errors import Unavailable, UpstreamError
 from contextive.knowledge.tokeniser import query_terms, tokenise, unstemmed_words
 from contextive.search.answer import Mode
 from contextive.search.embedding.protocol import Embedder
+from contextive.search.embedding_worker import text_to_embed
 from contextive.search.query_reading import ReadQuery, read_query
 from contextive.search.semantic_weight import WEIGHT_ALL_TERMS_FOUND, semantic_weight
 from contextive.store.protocol import Store
@@ -23,6 +26,11 @@ if TYPE_CHECKING:
 DEPTH: Final = 100
 """Hits taken from each of the two searches; their union is ranked."""
 MAX_CACHED_QUERIES: Final = 256
+MAX_CACHED_CHUNKS: Final = 2_000
+MAX_EMBEDDED: Final = 24
+"""Candidates without an embedding that a search computes it for."""
+EMBEDDING_SECONDS: Final = 0.15
+"""How long a search computes embeddings."""
 _NO_HITS: Final = SearchHits((), 0)
 
 
@@ -51,14 +59,37 @@ class QueryEmbedding:
     no_vectors_reason: str | None = None
 
 
+class _VectorCache:
+    """The last vectors, by model and text or digest."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._vectors: OrderedDict[tuple[str, str], Matrix] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, model: str, key: str, compute: Callable[[], Matrix]) -> Matrix:
+        with self._lock:
+            vector = self._vectors.get((model, key))
+        if vector is None:
+            vector = compute()
+            with self._lock:
+                self._vectors[model, key] = vector
+                if len(self._vectors) > self._most:
+                    self._vectors.popitem(last=False)
+        return vector
+
+
 class CandidateFinder:
     """Finds candidates. The filter is applied inside both searches, before their hits are limited."""
 
-    def __init__(self, store: Store, embedder: Callable[[], Embedder] | None) -> None:
+    def __init__(
+        self, store: Store, embedder: Callable[[], Embedder] | None, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self._store = store
         self._embedder = embedder
-        self._vectors: OrderedDict[tuple[str, str], Matrix] = OrderedDict()
-        self._lock = threading.Lock()
+        self._clock = clock
+        self._queries = _VectorCache(MAX_CACHED_QUERIES)
+        self._chunks = _VectorCache(MAX_CACHED_CHUNKS)
 
     ##= docs/spec/knowledge.md#ranking
     ##% Without embeddings, a search MUST fall back to lexical search, with a warning if embeddings were expected.
@@ -68,7 +99,9 @@ class CandidateFinder:
             return QueryEmbedding()
         try:
             embedder = self._embedder()
-            return QueryEmbedding((embedder, self._vector(embedder, query)))
+            return QueryEmbedding(
+                (embedder, self._queries.get(embedder.model.name, query, partial(embedder.embed_query, query)))
+            )
         except (Unavailable, UpstreamError) as error:
             return QueryEmbedding(no_vectors_reason=error.message)
 
@@ -88,8 +121,27 @@ class CandidateFinder:
         only_lexical = [number for number in lexical if number not in cosines]
         if only_lexical:
             cosines |= self._store.search.cosines(embedder.model, vector, only_lexical)
+        cosines |= self._embed_missing(embedder, vector, [number for number in lexical if number not in cosines])
         weight, stale = self._semantic_weight(query, lexical), _stale_generation(lexical_hits, dense_hits)
         return Candidates(lexical, cosines, asked, embedder.model.name, None, weight, stale)
+
+    ##= docs/spec/knowledge.md#ranking
+    ##% While embeddings are missing, a search with the default model MUST compute those of its best candidates, for at most
+    ##% 150 ms.
+    def _embed_missing(self, embedder: Embedder, vector: Matrix, missing: Sequence[int]) -> dict[int, float]:
+        """The cosines of the first chunks that have no stored embedding. Their embeddings are kept in memory."""
+        if not missing or not embedder.is_fast:
+            return {}
+        end = self._clock() + EMBEDDING_SECONDS
+        rows = self._store.files.chunks(missing[:MAX_EMBEDDED])
+        cosines = {}
+        for number in missing[:MAX_EMBEDDED]:
+            if number in rows and self._clock() < end:
+                chunk = rows[number].chunk
+                text = text_to_embed(chunk.title, chunk.text)
+                row = self._chunks.get(embedder.model.name, chunk.digest, partial(_embed_one, embedder, text))
+                cosines[number] = float(row @ vector)
+        return cosines
 
     def _lexical_search(self, query: LexicalQuery, where: ChunkFilter) -> SearchHits:
         return self._store.search.lexical(query, DEPTH, where) if query.terms else _NO_HITS
@@ -117,17 +169,10 @@ class CandidateFinder:
         headers = self._store.files.chunk_headers(left_out, with_symbols=False)
         return any(header.artifact.git is None for header in headers.values())
 
-    def _vector(self, embedder: Embedder, query: str) -> Matrix:
-        key = (embedder.model.name, query)
-        with self._lock:
-            vector = self._vectors.get(key)
-        if vector is None:
-            vector = embedder.embed_query(query)
-            with self._lock:
-                self._vectors[key] = vector
-                if len(self._vectors) > MAX_CACHED_QUERIES:
-                    self._vectors.popitem(last=False)
-        return vector
+
+def _embed_one(embedder: Embedder, text: str) -> Matrix:
+    row: Matrix = embedder.embed([text])[0]
+    return row
 
 
 def _scores(found: SearchHits) -> dict[int, float]:

@@ -107,7 +107,9 @@ class DirectScan:
         return f"The index is not complete yet: {self.files_scanned} files were searched directly, by words.{left}"
 
     def headers(self) -> dict[int, ChunkHeader]:
-        return {number: ChunkHeader(number, row.sequence, row.artifact) for number, row in self.rows.items()}
+        return {
+            number: ChunkHeader(number, row.sequence, row.artifact, (), row.title) for number, row in self.rows.items()
+        }
 
 
 @dataclass(frozen=True, slots=True)

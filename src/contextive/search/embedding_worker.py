@@ -12,8 +12,12 @@ from contextive.store.values import STATE_VECTOR_MODEL, STATE_VECTOR_SETTING, As
 
 BATCH_CHUNKS: Final = 64
 """Chunks per commit: the most work that an interrupted run loses."""
+PLANNED_CHUNKS: Final = 16 * BATCH_CHUNKS
+"""Chunks that are chosen at once. To choose the most important ones, the store looks at all that are missing."""
 
 
+##= docs/spec/knowledge.md#ranking
+##% Embeddings MUST be computed for documents, requirements, notes and public symbols before tests.
 def embed_pending(
     store: Store,
     embedder: Embedder,
@@ -37,23 +41,27 @@ def embed_pending(
     done = 0
     previous: tuple[tuple[int, str], ...] = ()
     while not stop.is_set():
-        pending = store.search.pending_vectors(embedder.model, BATCH_CHUNKS)
-        batch = tuple((chunk.number, chunk.digest) for chunk in pending)
-        # The same batch again means that the store rejected its vectors because the texts have changed since. They
+        pending = store.search.pending_vectors(embedder.model, PLANNED_CHUNKS)
+        plan = tuple((chunk.number, chunk.digest) for chunk in pending)
+        # The same chunks again mean that the store rejected their vectors because the texts have changed since. They
         # are pending again after the ingest that changed them.
-        if not pending or batch == previous:
+        if not pending or plan == previous:
             break
-        previous = batch
-        rows = embedder.embed([text_to_embed(chunk.title, chunk.text) for chunk in pending])
-        if stop.is_set():
-            break
-        with store.transaction() as writer:
-            writer.put_vectors(
-                embedder.model, [(chunk.number, chunk.digest, row) for chunk, row in zip(pending, rows, strict=True)]
-            )
-        done += len(pending)
-        if progress is not None:
-            progress(done, done + store.as_of().pending_vectors)
+        previous = plan
+        for start in range(0, len(pending), BATCH_CHUNKS):
+            batch = pending[start : start + BATCH_CHUNKS]
+            rows = embedder.embed([text_to_embed(chunk.title, chunk.text) for chunk in batch])
+            if stop.is_set():
+                return done
+            with store.transaction() as writer:
+                writer.put_vectors(
+                    embedder.model, [(chunk.number, chunk.digest, row) for chunk, row in zip(batch, rows, strict=True)]
+                )
+            done += len(batch)
+            if progress is not None:
+                progress(done, done + store.as_of().pending_vectors)
+            if stop.is_set():
+                break
     return done
 
 

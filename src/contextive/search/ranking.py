@@ -32,7 +32,7 @@ class RankingRules:
     definition: float = 0.3
     """Added if the chunk declares a symbol that the query names; less if the query has many other terms."""
     file: float = 0.2
-    """Times the sum of the best three chunks of a code file, relative to the best file."""
+    """Times the sum of the best three functions of a code file, relative to the best file."""
 
 
 CODE_TYPES: Final = frozenset({"code", "proto", "test"})
@@ -176,7 +176,12 @@ def _stem_terms(path: str) -> tuple[str, ...]:
 
 
 def _file_sums(scored: Sequence[tuple[RankableChunk, float]]) -> dict[str, float]:
-    by_path: dict[str, list[float]] = {}
+    """The sum of the best scores of each file. The pieces of one long function have the same title and count once."""
+    best: dict[tuple[str, str], float] = {}
     for row, score in scored:
-        by_path.setdefault(row.artifact.path, []).append(score)
+        key = row.artifact.path, row.title
+        best[key] = max(best.get(key, score), score)
+    by_path: dict[str, list[float]] = {}
+    for (path, _), score in best.items():
+        by_path.setdefault(path, []).append(score)
     return {path: sum(sorted(scores, reverse=True)[:BEST_OF_FILE]) for path, scores in by_path.items()}

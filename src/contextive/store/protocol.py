@@ -232,7 +232,8 @@ class SearchStore(Protocol):
         ...
 
     def pending_vectors(self, model: VectorModel, limit: int) -> tuple[PendingChunk, ...]:
-        """Chunks without a vector of this model, sorted by length, so that a batch has texts of similar length."""
+        """Chunks without a vector of this model, those first that answer most questions: documents, requirements and
+        notes, then public symbols, then other code and data, then tests; in each group by length."""
         ...
 
     def vector_counts(self) -> Mapping[VectorModel, int]: ...

@@ -113,7 +113,7 @@ class NamedSymbol(Protocol):
 
 
 class RankableChunk(Protocol):
-    """What ranking needs of a chunk: its position, its artifact and the symbols that it declares."""
+    """What ranking needs of a chunk: its position, its artifact, its title and the symbols that it declares."""
 
     @property
     def number(self) -> int: ...
@@ -123,6 +123,8 @@ class RankableChunk(Protocol):
     def artifact(self) -> Artifact: ...
     @property
     def symbols(self) -> Sequence[NamedSymbol]: ...
+    @property
+    def title(self) -> str: ...
 
 
 class SymbolName(NamedTuple):
@@ -139,6 +141,7 @@ class ChunkHeader(NamedTuple):
     sequence: int
     artifact: Artifact
     symbols: tuple[SymbolName, ...] = ()
+    title: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +156,10 @@ class ChunkRow:
     @property
     def sequence(self) -> int:
         return self.chunk.sequence
+
+    @property
+    def title(self) -> str:
+        return self.chunk.title
 
 
 class NamedNode(NamedTuple):

@@ -149,9 +149,9 @@ class SqliteFiles:
         symbols: dict[int, list[SymbolName]] = {}
         with self._database.snapshot() as connection:
             found = connection.execute(
-                f"SELECT c.number, c.sequence, c.artifact FROM {_WANTED} c.number = g.value", (wanted,)
+                f"SELECT c.number, c.sequence, c.artifact, c.title FROM {_WANTED} c.number = g.value", (wanted,)
             ).fetchall()
-            artifacts = self._artifacts_of(connection, {artifact for _, _, artifact in found})
+            artifacts = self._artifacts_of(connection, {artifact for _, _, artifact, _ in found})
             if with_symbols:
                 for number, name, qualified in connection.execute(
                     "SELECT h.chunk, s.name, s.qualified_name FROM json_each(?) g CROSS JOIN chunk_symbol h"
@@ -160,8 +160,8 @@ class SqliteFiles:
                 ):
                     symbols.setdefault(number, []).append(SymbolName(name, qualified))
         return {
-            number: ChunkHeader(number, sequence, artifacts[artifact], tuple(symbols.get(number, ())))
-            for number, sequence, artifact in found
+            number: ChunkHeader(number, sequence, artifacts[artifact], tuple(symbols.get(number, ())), title)
+            for number, sequence, artifact, title in found
         }
 
     @handles_errors

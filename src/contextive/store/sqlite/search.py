@@ -21,6 +21,17 @@ if TYPE_CHECKING:
     from contextive.store.protocol import Vector
 
 _CATCH_UP_SECONDS = 600.0
+_PENDING: Final = (
+    "SELECT c.number, c.digest, c.title, c.text, a.path FROM chunk c JOIN artifact a ON a.number = c.artifact JOIN ("
+    "  SELECT c.number, CASE WHEN a.type = 'doc' OR c.kind = 'requirement' THEN 0 WHEN a.type = 'test' THEN 4"
+    "    WHEN a.type NOT IN ('code', 'proto') THEN 3 WHEN EXISTS (SELECT 1 FROM chunk_symbol h JOIN symbol s"
+    "      ON s.number = h.symbol WHERE h.chunk = c.number AND substr(s.name, 1, 1) <> '_') THEN 1 ELSE 2 END AS importance"
+    "  FROM chunk c JOIN artifact a ON a.number = c.artifact WHERE c.number NOT IN (SELECT chunk FROM vector WHERE model ="
+    "    (SELECT number FROM vector_model WHERE name = ? AND dimensions = ?))"
+    "  ORDER BY importance, c.size, c.number LIMIT ?) p ON p.number = c.number ORDER BY p.importance, c.size, c.number"
+)
+"""Chunks without an embedding, in this order: documents, requirements and notes; code with a symbol that is not private;
+other code; data and configuration; tests."""
 HAS_VECTOR_PACKAGES: Final = find_spec("numpy") is not None and find_spec("simsimd") is not None
 """Whether the extra `vectors` is installed. Without it, stored embeddings are kept and not used."""
 
@@ -69,13 +80,7 @@ class SqliteSearch:
 
     @handles_errors
     def pending_vectors(self, model: VectorModel, limit: int) -> tuple[PendingChunk, ...]:
-        found = self._database.read(
-            "SELECT c.number, c.digest, c.title, c.text, a.path FROM chunk c JOIN artifact a ON a.number = c.artifact JOIN ("
-            "  SELECT number FROM chunk WHERE number NOT IN (SELECT chunk FROM vector WHERE model ="
-            "    (SELECT number FROM vector_model WHERE name = ? AND dimensions = ?))"
-            "  ORDER BY size, number LIMIT ?) p ON p.number = c.number ORDER BY c.size, c.number",
-            (model.name, model.dimensions, limit),
-        )
+        found = self._database.read(_PENDING, (model.name, model.dimensions, limit))
         return tuple(PendingChunk(number, rows.decode_digest(digest), *rest) for number, digest, *rest in found)
 
     @handles_errors
