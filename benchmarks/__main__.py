@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 import contextive
-from benchmarks import crowd_group, host_group, index_group, notes_group, search_group, trace_group
+from benchmarks import crowd_group, host_group, index_group, notes_group, retrieval_group, search_group, trace_group
 from benchmarks.figures import FULL, QUICK, Figure, Plan, as_text
 from benchmarks.machine import describe_machine
 from benchmarks.results import save
@@ -24,6 +24,7 @@ GROUPS: Mapping[str, Callable[[Plan], Iterable[Figure]]] = {
     "notes": notes_group.measure,
     "index": index_group.measure,
     "search": search_group.measure,
+    "retrieval": retrieval_group.measure,
     "crowd": crowd_group.measure,
 }
 

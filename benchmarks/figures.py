@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any, Literal, TypeVar
 
-Unit = Literal["ms", "calls/s", "MB"]
+Unit = Literal["ms", "calls/s", "MB", "nDCG@10"]
 T = TypeVar("T")
+_MORE_IS_BETTER: frozenset[Unit] = frozenset({"calls/s", "nDCG@10"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +46,7 @@ class Figure:
     def ratio(self) -> float:
         """Our cost divided by the anchor's: below 1 is better than the anchor, in every unit."""
         ours, anchor = median(self.ours), median(self.anchor)
-        return anchor / ours if self.unit == "calls/s" else ours / anchor
+        return anchor / ours if self.unit in _MORE_IS_BETTER else ours / anchor
 
     @property
     def within_budget(self) -> bool:
@@ -145,4 +146,6 @@ def _wanted(figure: Figure) -> str:
 def _format_value(value: float, unit: Unit) -> str:
     if unit == "calls/s":
         return f"{value:,.0f}"
+    if unit == "nDCG@10":
+        return f"{value:.3f}"
     return f"{value:.2f}" if value < 100 else f"{value:.0f}"
