@@ -28,12 +28,13 @@ def test_abstracts_become_documents_and_queries_are_found_by_their_position(tmp_
     source = tmp_path / "source"
     source.mkdir()
     (source / "cran.all.1400.xml").write_text(
-        "<doc><docno>7</docno><title>wing in\na slipstream .</title><text>wing in\na slipstream .\n the lift</text></doc>"
+        "<doc><docno>7</docno><title>wing in\na slipstream .</title><text>wing in\na slipstream .\n the lift</text></doc>",
+        encoding="utf-8",
     )
-    (source / "cran.qry.xml").write_text("<top><num>4</num><title>\nwhat lift\n</title></top>")
-    (source / "cranqrel.trec.txt").write_text("1 0 7 1\n1 0 8 -1\n")
+    (source / "cran.qry.xml").write_text("<top><num>4</num><title>\nwhat lift\n</title></top>", encoding="utf-8")
+    (source / "cranqrel.trec.txt").write_text("1 0 7 1\n1 0 8 -1\n", encoding="utf-8")
     assert built("cranfield", source, tmp_path) == {"what lift": ["docs/7.md"]}
-    assert (tmp_path / "project/docs/7.md").read_text() == "# wing in a slipstream .\n\nthe lift\n"
+    assert (tmp_path / "project/docs/7.md").read_text(encoding="utf-8") == "# wing in a slipstream .\n\nthe lift\n"
 
 
 def test_a_docstring_is_removed_and_asked_for(tmp_path: Path) -> None:
@@ -42,14 +43,14 @@ def test_a_docstring_is_removed_and_asked_for(tmp_path: Path) -> None:
         a__py='def f():\n    """Count the boxes on all shelves now.\n\n    More."""\n    return 1\n',
     )
     assert built("docstrings", source, tmp_path) == {"Count the boxes on all shelves now.": ["a.py::f"]}
-    assert "boxes" not in (tmp_path / "project/a.py").read_text()
+    assert "boxes" not in (tmp_path / "project/a.py").read_text(encoding="utf-8")
 
 
 def test_a_citation_is_removed_and_its_quote_asked_for(tmp_path: Path) -> None:
     code = "//= spec#1\n//# A sender MUST wait for\n//# the answer first.\nfn wait() {}\n"
     source = write(tmp_path / "source", a__rs=code, b__rs="fn other() {}\n")
     assert built("citations", source, tmp_path) == {"A sender MUST wait for the answer first.": ["a.rs"]}
-    text = (tmp_path / "project/a.rs").read_text()
+    text = (tmp_path / "project/a.rs").read_text(encoding="utf-8")
     assert "MUST" not in text
     assert "fn wait() {}" in text
 
@@ -72,7 +73,7 @@ def test_questions_are_written_as_judgements(tmp_path: Path) -> None:
     source = tmp_path / "source"
     source.mkdir()
     for name in ("dev", "test"):
-        (source / f"cosqa-retrieval-{name}-500.json").write_text(json.dumps(items))
+        (source / f"cosqa-retrieval-{name}-500.json").write_text(json.dumps(items), encoding="utf-8")
     found = built("cosqa", source, tmp_path)
     lines = [json.dumps({"query": query, "relevant": answers}) for query, answers in found.items()]
     assert parse_judgements("\n".join(lines))[0].grades == {"src/f0.py": 1.0}
