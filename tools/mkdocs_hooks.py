@@ -6,7 +6,7 @@ import re
 from pathlib import PurePosixPath
 from typing import Any
 
-_FENCE = re.compile(r"^( *```\w+) (?:file=(?P<file>\S+)|files)$", re.MULTILINE)
+_FENCE = re.compile(r"^( *```\w+) (?:file=(?P<file>\S+)|files|review)$", re.MULTILINE)
 _LINK = re.compile(r"\[([^\]]+)\]\(((?:\.\./)+)([^)#\s]+)(?:#[^)\s]*)?\)")
 
 

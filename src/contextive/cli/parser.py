@@ -33,6 +33,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "report": ("contextive.cli.duvet", "Report which requirements are implemented and tested"),
     "specs": ("contextive.cli.specs", "Show what is planned, ticked, in the code and tested"),
     "review": ("contextive.cli.review", "Report what a change means for the requirements"),
+    "evidence": ("contextive.cli.evidence", "Add results of tests, and show how well requirements are shown to work"),
     "accept": ("contextive.cli.review", "Record that a finding of a review was read and is right"),
     "schema": ("contextive.cli.inspect", "Print the JSON Schema of the configuration"),
     "init": ("contextive.cli.project", "Write a first configuration, and show how to connect clients"),

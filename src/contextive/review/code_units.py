@@ -44,6 +44,8 @@ class CodeUnit:
     """The number of its first line."""
     symbol: str
     """The name of the function or class that it is or is in; empty at the top of a file."""
+    body: range = range(0)
+    """The lines that run when it runs: without the head of a function, which runs when it is declared."""
 
     @property
     def digest(self) -> str:
@@ -145,8 +147,14 @@ class SourceCode:
         tokens += tokens_of(unit, self._data, self._language)
         scope = _outermost_function(unit)
         code = CodeTokens(tuple(tokens), local_names(scope, self._data) if scope is not None else frozenset())
-        line = self._data.count(b"\n", 0, unit.start_byte) + 1
-        return CodeUnit(code, line, self._symbol(unit))
+        line = self._line_of(unit.start_byte)
+        declared = unit.child_by_field_name("definition") or unit
+        inner = declared.child_by_field_name("body") if _NAMED.search(declared.type) else None
+        first_line = max(self._line_of(inner.start_byte), line + 1) if inner is not None else line
+        return CodeUnit(code, line, self._symbol(unit), range(first_line, self._line_of(max(unit.end_byte - 1, 0)) + 1))
+
+    def _line_of(self, offset: int) -> int:
+        return self._data.count(b"\n", 0, offset) + 1
 
     def _code_from(self, root: Node, offset: int) -> Node | None:
         """The first token at or after an offset that is not part of a comment."""

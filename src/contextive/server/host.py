@@ -43,6 +43,7 @@ from contextive.server.services import (
     ANSWERER,
     ASK_RULES,
     DOCUMENTS_AND_BACKUPS,
+    EVIDENCE,
     FACTS,
     INDEX,
     NOTES,
@@ -257,7 +258,7 @@ class Host:
         self.generation += 1
         provide_services(self, FACTS, SCHEDULE, DOCUMENTS_AND_BACKUPS)
         if loaded.config.trace != old_config.trace:
-            provide_services(self, TRACE, REVIEW)
+            provide_services(self, TRACE, REVIEW, EVIDENCE)
         if loaded.config.notes != old_config.notes:
             provide_services(self, NOTES, ASK_RULES)
         if any(getattr(loaded.config, k) != getattr(old_config, k) for k in ("providers", "routing", "notes", "store")):

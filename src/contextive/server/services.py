@@ -11,6 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from contextive.ingest.evidence_service import EvidenceService
     from contextive.ingest.notes_service import NotesService
     from contextive.ingest.review_service import ReviewService
     from contextive.ingest.schedule import SchedulePlan
@@ -31,6 +32,7 @@ logger = logging.getLogger(__name__)
 FACTS = "contextive.packs.introspect:ServerFacts"
 TRACE = "contextive.ingest.trace_service:TraceService"
 REVIEW = "contextive.ingest.review_service:ReviewService"
+EVIDENCE = "contextive.ingest.evidence_service:EvidenceService"
 REQUIREMENT_SEARCH = "contextive.search.requirement_search:RequirementSearch"
 NOTES = "contextive.ingest.notes_service:NotesService"
 ASK_RULES = "contextive.packs.notes.search_and_ask:AskRules"
@@ -87,6 +89,13 @@ def _review(host: Host) -> ReviewService:
     from contextive.ingest.trace_service import TraceService
 
     return ReviewService(host.services.get(TraceService))
+
+
+def _evidence(host: Host) -> EvidenceService:
+    from contextive.ingest.evidence_service import EvidenceService
+    from contextive.ingest.trace_service import TraceService
+
+    return EvidenceService(host.services.get(TraceService), host.state_dir)
 
 
 def _requirement_search(host: Host) -> RequirementSearch:
@@ -167,6 +176,7 @@ SERVICE_FACTORIES: Mapping[str, Callable[[Host], object]] = {
     FACTS: _facts,
     TRACE: _trace,
     REVIEW: _review,
+    EVIDENCE: _evidence,
     REQUIREMENT_SEARCH: _requirement_search,
     NOTES: _notes,
     ASK_RULES: _ask_rules,

@@ -8,6 +8,7 @@ from typing import Final, Literal
 
 from pydantic import Field
 
+from contextive.ingest.evidence_service import EvidenceService
 from contextive.ingest.notes_service import NotesService
 from contextive.ingest.trace_service import TraceService, TraceView
 from contextive.packs.trace.cited_code import code_only, line_below, stale_reason, type_word
@@ -102,8 +103,20 @@ def explain_requirement(given: IdentifierInput, ctx: Context) -> Reply:
         return data_reply(Explanation(error=not_found_error(view, given.req_identifier)))
     linking = ctx.service(NotesService).view().catalog.about_requirement(found[0].identifier)
     notes = [NoteItem(slug=note.slug, title=note.title, path=note.path) for note in linking[:_MAX_NOTES]]
-    explained = Explainer(view, service_of(ctx), least_finished(found), notes=notes, occurrences=found)
-    return data_reply(explained.within_budget())
+    chosen = least_finished(found)
+    explainer = Explainer(
+        view, service_of(ctx), chosen, notes=notes, occurrences=found, evidence=_evidence(chosen, ctx)
+    )
+    return data_reply(explainer.within_budget())
+
+
+def _evidence(requirement: Requirement, ctx: Context) -> str | None:
+    """How well a requirement is shown to work, if results of tests were ever added."""
+    service = ctx.service(EvidenceService)
+    if not service.records():
+        return None
+    (state,) = service.states([requirement])
+    return state.level.word if state.is_current else f"{state.level.word}, changed since"
 
 
 class NextInput(ToolInput):
@@ -188,9 +201,11 @@ class Explainer:
         notes: Sequence[NoteItem] = (),
         occurrences: Sequence[Requirement] = (),
         with_similar: bool = True,
+        evidence: str | None = None,
     ) -> None:
         self._view, self._service, self._requirement = view, service, requirement
         self._why, self._notes, self._occurrences = why, notes, occurrences
+        self._evidence = evidence
         self._similar = list(self._similar_citations()) if with_similar else []
 
     ##= docs/spec/trace.md#next-steps
@@ -223,6 +238,7 @@ class Explainer:
             detail=requirement.status.value,
             note=REGISTRY_NOTE if catalog.is_about_registry(requirement) else None,
             why_next=self._why,
+            evidence=self._evidence,
             section_title=requirement.section.title,
             paragraph=paragraph if paragraph and " ".join(paragraph.split()) != requirement.text else None,
             open_text=_if_partial(requirement.words_not_implemented(), requirement),

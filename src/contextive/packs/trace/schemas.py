@@ -128,6 +128,9 @@ class Explanation(ToolOutput):
     detail: str | None = None
     note: str | None = None
     why_next: str | None = None
+    evidence: str | None = Field(
+        None, description="named, quoted, tested, passed or exercised; and if it changed since"
+    )
     section_title: str | None = None
     paragraph: str | None = Field(None, description="The text around the sentence")
     open_text: list[str] | None = Field(None, description="Words that no implementation quotes yet, if others are")

@@ -1,0 +1,57 @@
+"""`evidence`: adds results of tests, and shows how well each requirement is shown to work."""
+
+from __future__ import annotations
+
+import argparse
+from collections import Counter
+from pathlib import Path
+
+from contextive.cli.load_project import open_host
+from contextive.cli.parser import add_project_options
+from contextive.cli.printing import print_line
+from contextive.errors import UsageError
+
+_LEVELS = ("tested", "passed", "exercised")
+_MAX_SHOWN = 20
+
+
+def configure_evidence(parser: argparse.ArgumentParser) -> None:
+    add_project_options(parser, profile=False)
+    parser.add_argument(
+        "action", nargs="?", choices=("add", "show"), default="show", metavar="ACTION", help="add or show (default)"
+    )
+    parser.add_argument("files", nargs="*", type=Path, metavar="FILE", help="files of test results and coverage to add")
+    parser.add_argument("--require", choices=_LEVELS, help="exit with 1 if a requirement has weaker evidence")
+    parser.set_defaults(run=run_evidence)
+
+
+##= docs/spec/review.md#evidence
+##% With `--require`, the command `evidence` MUST exit with 1 if the evidence of a requirement is weaker than that level.
+def run_evidence(options: argparse.Namespace) -> int:
+    from contextive.ingest.evidence_service import EvidenceService
+    from contextive.ingest.trace_service import TraceService
+    from contextive.review.evidence import EvidenceLevel
+
+    services = open_host(options).services
+    service, catalog = services.get(EvidenceService), services.get(TraceService).view().catalog
+    if (options.action == "add") != bool(options.files):
+        raise UsageError("Files are added with: evidence add FILE….", hint="Without files: evidence show.")
+    if options.action == "add":
+        added = service.add(options.files)
+        about = len({record.requirement for record in added.records})
+        print_line(
+            f"{added.results} results ({', '.join(added.formats)}); tests of {about} requirements are among them."
+        )
+    counted = Counter(state.level for state in service.states(catalog.requirements))
+    shown = ", ".join(f"{counted[level]} {level.word}" for level in reversed(EvidenceLevel) if counted[level])
+    print_line(f"Evidence of {counted.total()} requirements: {shown or 'none'}.")
+    if not options.require:
+        return 0
+    weak = service.below(EvidenceLevel[options.require.upper()])
+    for requirement, state in weak[:_MAX_SHOWN]:
+        changed = "" if state.is_current else ", changed since"
+        print_line(f"  {state.level.word}{changed}: {catalog.full_path(requirement)}")
+        print_line(f"    {requirement.text[:160]}")
+    if len(weak) > _MAX_SHOWN:
+        print_line(f"  and {len(weak) - _MAX_SHOWN} more")
+    return 1 if weak else 0

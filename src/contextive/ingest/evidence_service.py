@@ -1,0 +1,126 @@
+"""Keeps the results of tests that were added as evidence, and says how well each requirement is shown to work."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from contextive.errors import InvalidRequest, ParseError
+from contextive.file_writing import make_folders, write_file
+from contextive.ingest.trace_service import TraceService
+from contextive.review.code_units import CodeUnit, SourceCode
+from contextive.review.evidence import (
+    CodePlace,
+    EvidenceLevel,
+    EvidenceRecord,
+    EvidenceState,
+    evidence_of,
+    match_results,
+    merge_records,
+)
+from contextive.review.evidence_readers import MAX_BYTES, ReadEvidence, read_evidence
+from contextive.trace.citation import Citation
+from contextive.trace.requirement import Requirement
+from contextive.workspace.files import FileText
+from contextive.workspace.git import git_head
+
+FILE_NAME: Final = "evidence.json"
+_VERSION: Final = 1
+_MAX_STORED_BYTES: Final = 64 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class AddedEvidence:
+    """What some files contained, and how much of it is about requirements."""
+
+    formats: tuple[str, ...]
+    results: int
+    records: tuple[EvidenceRecord, ...]
+
+
+class EvidenceService:
+    """The evidence of one project, stored next to its index."""
+
+    def __init__(self, trace: TraceService, state_dir: Path) -> None:
+        self._trace = trace
+        self._path = state_dir / FILE_NAME
+        self._known: tuple[bytes, tuple[EvidenceRecord, ...]] | None = None
+        self._sources: dict[str, tuple[FileText, SourceCode]] = {}
+
+    def add(self, files: Iterable[Path]) -> AddedEvidence:
+        """Read files of test results and coverage together, and store what they say about requirements."""
+        read = [_read_file(path) for path in files]
+        commit = git_head(self._trace.files.root) or ""
+        new = match_results(read, self._trace.view().catalog.requirements, self._unit_of, commit)
+        merged = merge_records(self.records(), new)
+        make_folders(self._path.parent)
+        text = json.dumps({"version": _VERSION, "records": [asdict(record) for record in merged]}, indent=1)
+        write_file(self._path, text.encode("utf-8"))
+        return AddedEvidence(tuple(one.format for one in read), sum(len(one.results) for one in read), tuple(new))
+
+    def records(self) -> tuple[EvidenceRecord, ...]:
+        """What is stored. A file that cannot be read counts as empty: evidence can be added again."""
+        try:
+            data = self._path.read_bytes() if self._path.stat().st_size <= _MAX_STORED_BYTES else b""
+        except OSError:
+            return ()
+        if self._known is None or self._known[0] != data:
+            self._known = data, _records(data)
+        return self._known[1]
+
+    def states(self, requirements: Sequence[Requirement]) -> list[EvidenceState]:
+        """The evidence of each requirement, as the files are now."""
+        by_path: dict[str, list[EvidenceRecord]] = {}
+        for record in self.records():
+            by_path.setdefault(record.test.path, []).append(record)
+        return [evidence_of(requirement, by_path, self._unit_of) for requirement in requirements]
+
+    def below(self, level: EvidenceLevel) -> list[tuple[Requirement, EvidenceState]]:
+        """The requirements whose evidence is weaker than a level."""
+        requirements = self._trace.view().catalog.requirements
+        pairs = zip(requirements, self.states(requirements), strict=True)
+        return [(requirement, state) for requirement, state in pairs if state.level < level]
+
+    def _unit_of(self, citation: Citation) -> CodeUnit | None:
+        if citation.base is not None:
+            return None
+        content = self._trace.files.read(citation.source)
+        if not isinstance(content, FileText):
+            return None
+        known = self._sources.get(citation.source)
+        if known is None or known[0] is not content:
+            known = self._sources[citation.source] = content, SourceCode(citation.source, content.text)
+        return known[1].unit_below(citation.line, max(citation.end_line, citation.line))
+
+
+def _read_file(path: Path) -> ReadEvidence:
+    name = path.name[:80]
+    try:
+        with path.open("rb") as file:
+            data = file.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise InvalidRequest(f"{name} cannot be read: {error.strerror}.", hint="Name files of test results.") from None
+    try:
+        return read_evidence(data)
+    except ParseError as error:
+        raise InvalidRequest(
+            f"{error.located_in(name)}.", hint="Known: JUnit, coverage.py JSON, LCOV, Cobertura, JaCoCo."
+        ) from None
+
+
+def _records(data: bytes) -> tuple[EvidenceRecord, ...]:
+    try:
+        document = json.loads(data)
+        entries = document["records"] if document["version"] == _VERSION else []
+        return tuple(sorted(_record(entry) for entry in entries))
+    except (ValueError, KeyError, TypeError):
+        return ()
+
+
+def _record(entry: Mapping[str, Any]) -> EvidenceRecord:
+    code, ran = (tuple(CodePlace(**place) for place in entry[name]) for name in ("code", "ran"))
+    test = CodePlace(**entry["test"])
+    return EvidenceRecord(str(entry["requirement"]), test, str(entry["outcome"]), code, ran, str(entry["commit"]))
