@@ -284,9 +284,18 @@ class GraphService:
             walk = self._walk(root, depth)
             return list(self._page(walk, 0, walk.total)), walk.bounded
 
-    def _walk(self, root: str, depth: int, *, structure: bool = True) -> _Traversal:
+    def nearest(
+        self, root: str, depth: int, limit: int, types: Sequence[str] = ()
+    ) -> tuple[tuple[RelatedNode, ...], int]:
+        """The nearest nodes within `depth` hops over edges of these types, and how many there are in all."""
+        with self._store.snapshot():
+            walk = self._walk(root, depth, only=types)
+            return self._page(walk, 0, limit), walk.total
+
+    def _walk(self, root: str, depth: int, *, structure: bool = True, only: Sequence[str] = ()) -> _Traversal:
         """Every node within `depth` hops in either direction, up to MAX_WALKED. Reads numbers only, no names."""
         types = _WALKED_EDGES if structure else tuple(kind for kind in _WALKED_EDGES if kind not in STRUCTURAL_EDGES)
+        types = tuple(kind for kind in types if kind in only) if only else types
         start = self._store.graph.node_number(root)
         seen = {start}
         frontier = {start} if start is not None else set()

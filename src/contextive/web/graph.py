@@ -9,7 +9,8 @@ from typing import Final
 
 from contextive.errors import ContextiveError
 from contextive.knowledge.graph import EDGE_TYPES, Edge, Node
-from contextive.search.graph import RelatedNode
+from contextive.search.graph import GraphService, RelatedNode
+from contextive.search.index import Index
 from contextive.trace.ranking import STATUS_WORDS
 from contextive.trace.requirement import Status
 from contextive.web.addresses import file_address, note_address, specification_address, with_query
@@ -91,8 +92,7 @@ def graph(project: SiteProject, given: Parameters) -> Page:
         found, message = _starting_points(project, query)
         content = Graph(query, None, (), (), (), "", (), (), (), found, message, "")
         return Page("graph.html", "Graph", content, "graph")
-    root = project.index().graph.resolve(given["node"][:4096])
-    drawing = _drawing(project, root, given)
+    drawing = _drawing(project.index(), given)
     return Page("graph.html", f"Graph around {drawing.root.name if drawing.root else ''}", drawing, "graph")
 
 
@@ -113,18 +113,18 @@ def _starting_points(project: SiteProject, query: str) -> tuple[tuple[GraphNode,
     ), "" if nodes else "Nothing has this name. Try a part of a path or a title."
 
 
-def _drawing(project: SiteProject, root: Node, given: Parameters) -> Graph:
-    index = project.index()
+def _drawing(index: Index, given: Parameters) -> Graph:
+    service = index.graph
+    root = service.resolve(given["node"][:4096])
     depth = min(max(_number(given.get("depth", ""), 1), 1), DEPTHS[-1])
     most = min(max(_number(given.get("most", ""), _USUAL_NODES), 1), MAX_NODES)
     chosen = tuple(kind for kind in given.get("types", "").split(",") if kind in _TYPES)
     collapse = given.get("collapse", "") if given.get("collapse") in COLLAPSING else ""
     target = given.get("to", "").strip()[:4096]
     with index.store.snapshot():
-        walked, _ = index.graph.walk(root.id, _PATH_DEPTH if target else depth)
-        path, message = _path(project, walked, target)
-        near = [found for found in walked if found.hops <= depth and _is_reached_by(found, chosen)]
-        shown = near[: most - 1]
+        walked, _ = service.walk(root.id, _PATH_DEPTH) if target else ([], False)
+        path, message = _path(service, walked, target)
+        shown, total = service.nearest(root.id, depth, most - 1, chosen)
         known = {found.target.id: (found.target, found.hops) for found in shown}
         known |= {found.target.id: (found.target, found.hops) for found in walked if found.target.id in path}
         known[root.id] = (root, 0)
@@ -140,7 +140,7 @@ def _drawing(project: SiteProject, root: Node, given: Parameters) -> Graph:
         "most": given.get("most", ""),
     }
     drawn, lines = _collapsed(nodes, known, inside, collapse, keep=(root.id, *path))
-    left_out = len(near) - len(shown)
+    left_out = total - len(shown)
     if left_out and not message:
         message = f"{left_out:,} nodes that are farther away are not shown."
     return Graph(
@@ -164,19 +164,15 @@ def _drawing(project: SiteProject, root: Node, given: Parameters) -> Graph:
     )
 
 
-def _path(project: SiteProject, walked: Sequence[RelatedNode], target: str) -> tuple[tuple[str, ...], str]:
+def _path(service: GraphService, walked: Sequence[RelatedNode], target: str) -> tuple[tuple[str, ...], str]:
     """The nodes on a shortest path to another node, and why there is none."""
     if not target:
         return (), ""
-    wanted = project.index().graph.resolve(target)
+    wanted = service.resolve(target)
     found = next((one for one in walked if one.target.id == wanted.id), None)
     if found is None:
         return (), f"There is no path of at most {_PATH_DEPTH} steps."
     return tuple(dict.fromkeys(end for step in found.path for end in (step.source, step.target))), ""
-
-
-def _is_reached_by(found: RelatedNode, types: Sequence[str]) -> bool:
-    return not types or all(step.type in types for step in found.path)
 
 
 def _type_choices(query: Mapping[str, object], chosen: Sequence[str], counts: Counter[str]) -> Iterator[GraphChoice]:
