@@ -124,8 +124,14 @@ Tasks = Mapping[str, tuple[TaskLine, ...]]
 
 
 def _by_evidence(_view: TraceView) -> Key:
-    """Without anything first, then without tests, then the rest; the most binding first."""
-    return lambda r: (bool(r.citations_of(*_CODE)) + bool(r.citations_of(*_TESTS)), -r.level)
+    """Without anything first, then without code or tests, then what is done; the most binding first."""
+
+    def evidence(requirement: Requirement) -> int:
+        if requirement.status.is_done:
+            return 3
+        return bool(requirement.citations_of(*_CODE)) + bool(requirement.citations_of(*_TESTS))
+
+    return lambda r: (evidence(r), -r.level)
 
 
 def _by_tasks(tasks: Tasks) -> Key:
