@@ -8,6 +8,9 @@ export function startBeside(): void {
   if (contents !== null && window.matchMedia("(max-width: 720px)").matches) contents.removeAttribute("open");
   const column = document.getElementById("beside");
   if (column === null) return;
+  window.addEventListener("beforeprint", () => {
+    for (const folded of document.querySelectorAll("main details")) folded.setAttribute("open", "");
+  });
   for (const badge of badges()) {
     badge.addEventListener("click", (event) => {
       if (event.metaKey || event.ctrlKey || event.shiftKey) return;
