@@ -30,7 +30,7 @@ from tests.server.gateways import indexed_gateway
 DECLARED = {tool.name: tool for name in BUILTIN for tool in load_builtin(name).tools}
 ROUTE_TOOLS = {**DECLARED, **{tool.name: tool for tool in gateway_pack.tools}}
 TOOLS = sorted(DECLARED)
-OPEN_PATHS = ("/healthz", "/readyz")
+OPEN_PATHS = ("/healthz", "/readyz", "/sign-in", "/assets/x", "/instance")
 """Paths without authentication. Every other path of the server needs a token."""
 PATH_VALUES = {"profile": "duskmantle", "name": "km-search"}
 JSON = {"Content-Type": "application/json"}
@@ -165,7 +165,7 @@ def every_path(folder: Path) -> list[tuple[str, str]]:
     return found
 
 
-def test_only_the_health_paths_work_without_a_token(gate: ScopedGateway, tmp_path: Path) -> None:
+def test_only_health_and_signing_in_work_without_a_token(gate: ScopedGateway, tmp_path: Path) -> None:
     paths = every_path(tmp_path)
     assert {"/mcp", "/mcp/duskmantle", "/api/mcp", "/metrics", "/api/v1/tools/km-search"} <= {path for _, path in paths}
     for method, path in paths:
