@@ -1,19 +1,23 @@
 """How often search says that nothing relevant was found, rightly and wrongly.
 
-    python -m benchmarks.relevance DIR=FILE …     measure indexed projects, each with its questions
+    python -m benchmarks.relevance --ingest CHECKOUTS [NAME …]
 
-A question file has one JSON object per line: `query`, and `relevant`, the files that answer it. The questions of --off-topic are
-asked of every project except those that they name in `except`; by default they are those of benchmarks/judgements/relevance,
-where the questions about some open-source projects are, too. A project needs an index:
-`contextive-mcp ingest --project DIR`, with `--no-vectors` for the first row alone.
+Each file NAME.jsonl in benchmarks/judgements/relevance holds the questions about one open-source project: `query`, and
+`relevant`, the files that answer it. A project is measured if CHECKOUTS/NAME exists. With --ingest its index is brought
+up to date first, in CHECKOUTS/NAME/.contextive, with --words without embeddings. The questions of off-topic.jsonl and
+off-topic-held-out.jsonl are asked of every project, except those that they name in `except`.
+
+After a change of the tokeniser, the ranking or the embeddings, measure again. `python -m benchmarks.relevance_fit` finds new
+constants for contextive.search.relevance.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import subprocess
 import sys
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -26,9 +30,12 @@ from contextive.store import open_store
 from contextive.store.protocol import Store
 from contextive.store.values import ChunkFilter, SearchHits, VectorModel
 
-OFF_TOPIC: Final = Path(__file__).parent / "judgements" / "relevance" / "off-topic.jsonl"
+QUESTIONS: Final = Path(__file__).parent / "judgements" / "relevance"
+OFF_TOPIC: Final = ("off-topic", "off-topic-held-out")
 EMBEDDED_IN_TEN: Final = 3
 """Chunks with an embedding, out of ten, in the row of a partly embedded index."""
+MOST_MISSED, LEAST_REFUSED = 0.02, 0.90
+"""The limits for all projects together: real questions without results, and off-topic questions without results."""
 HEADER: Final = (
     '| project | search | real questions | "nothing relevant" | right file in the first ten | off-topic questions'
     ' | "nothing relevant" |\n|---|---|---|---|---|---|---|'
@@ -46,8 +53,17 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
+class Project:
+    """A checkout with its questions."""
+
+    root: Path
+    real: tuple[Question, ...]
+    off_topic: tuple[Question, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Outcome:
-    """What one kind of search answered to the questions about a project."""
+    """What one kind of search answered to questions."""
 
     real: int
     missed: tuple[str, ...]
@@ -57,6 +73,20 @@ class Outcome:
     off_topic: int
     answered: tuple[str, ...]
     """Off-topic questions with results."""
+
+    def __add__(self, other: Outcome) -> Outcome:
+        return Outcome(
+            self.real + other.real,
+            self.missed + other.missed,
+            self.found + other.found,
+            self.off_topic + other.off_topic,
+            self.answered + other.answered,
+        )
+
+    @property
+    def is_good(self) -> bool:
+        refused = self.off_topic - len(self.answered)
+        return len(self.missed) <= MOST_MISSED * self.real and refused >= LEAST_REFUSED * self.off_topic
 
     def row(self, project: str, search: str) -> str:
         refused = self.off_topic - len(self.answered)
@@ -76,18 +106,34 @@ def read_questions(path: Path) -> tuple[Question, ...]:
     return tuple(Question(row["query"], tuple(row["relevant"]), tuple(row.get("except", ()))) for row in rows)
 
 
-def measure(service: SearchService, real: Sequence[Question], off_topic: Sequence[Question]) -> Outcome:
+def find_projects(checkouts: Path, names: Collection[str]) -> Iterator[Project]:
+    """The projects that are checked out and have questions; all of them if no name is given."""
+    off_topic = [question for name in OFF_TOPIC for question in read_questions(QUESTIONS / f"{name}.jsonl")]
+    for file in sorted(QUESTIONS.glob("*.jsonl")):
+        root = checkouts / file.stem
+        if root.is_dir() and (file.stem in names or not names):
+            others = tuple(question for question in off_topic if file.stem not in question.excepted)
+            yield Project(root, read_questions(file), others)
+
+
+def ingest(project: Project, *, words: bool) -> None:
+    """Bring the index of a project up to date, in a process of its own."""
+    command = [sys.executable, "-m", "contextive", "ingest", "--project", str(project.root)]
+    subprocess.run([*command, *(["--no-vectors"] if words else [])], check=True, stdout=subprocess.DEVNULL)
+
+
+def measure(service: SearchService, project: Project) -> Outcome:
     """Ask all questions."""
     missed, found, answered = [], 0, []
-    for question in real:
+    for question in project.real:
         paths = _found_paths(service, question.query)
         found += not paths.isdisjoint(question.relevant)
         if not paths:
             missed.append(question.query)
-    for question in off_topic:
+    for question in project.off_topic:
         if _found_paths(service, question.query):
             answered.append(question.query)
-    return Outcome(len(real), tuple(missed), found, len(off_topic), tuple(answered))
+    return Outcome(len(project.real), tuple(missed), found, len(project.off_topic), tuple(answered))
 
 
 def _found_paths(service: SearchService, query: str) -> set[str]:
@@ -142,27 +188,30 @@ def services(store: Store, embedder: Embedder) -> Iterator[tuple[str, SearchServ
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("projects", nargs="+", metavar="DIR=FILE", help="an indexed project and its questions")
-    parser.add_argument(
-        "--off-topic", type=Path, default=OFF_TOPIC, metavar="FILE", help="questions about other things"
-    )
+    parser.add_argument("checkouts", type=Path, help="folder with the projects")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="some of the projects; all by default")
+    parser.add_argument("--ingest", action="store_true", help="bring the indexes up to date first")
+    parser.add_argument("--words", action="store_true", help="with --ingest: without embeddings")
     parser.add_argument("--list", action="store_true", help="also list the questions that were answered wrongly")
     arguments = parser.parse_args()
     embedder = open_embedder("minilm")
+    totals: dict[str, Outcome] = {}
     print(HEADER)
-    for project in arguments.projects:
-        folder, _, file = project.partition("=")
-        root = Path(folder)
-        off_topic = [question for question in read_questions(arguments.off_topic) if root.name not in question.excepted]
-        store = open_store(root / ".contextive", project=root)
+    for project in find_projects(arguments.checkouts, arguments.names):
+        if arguments.ingest:
+            ingest(project, words=arguments.words)
+        store = open_store(project.root / ".contextive", project=project.root)
         for name, service in services(store, embedder):
-            outcome = measure(service, read_questions(Path(file)) if file else (), off_topic)
-            print(outcome.row(root.name, name), flush=True)
+            outcome = measure(service, project)
+            totals[name] = totals[name] + outcome if name in totals else outcome
+            print(outcome.row(project.root.name, name), flush=True)
             if arguments.list:
                 print("\n".join(f"    missed: {query}" for query in outcome.missed))
                 print("\n".join(f"    answered: {query}" for query in outcome.answered))
         store.close()
-    return 0
+    for name, outcome in totals.items():
+        print(outcome.row("all", name))
+    return 0 if all(outcome.is_good for outcome in totals.values()) else 1
 
 
 if __name__ == "__main__":

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 
+from contextive.knowledge.query_words import query_words
 from contextive.knowledge.word_scores import WordScorer
 
 PAGES = [
@@ -40,6 +43,22 @@ def test_an_identifier_is_found_by_its_parts_and_written_together() -> None:
     scorer = WordScorer([("a", "", "call gatherPumps here"), ("b", "", "gather them")])
     assert [hit.key for hit in scorer.search("gatherpumps", 5)] == ["a"]
     assert scorer.search("gather_pumps", 5)[0].key == "a"
+
+
+def test_a_shared_title_counts_only_for_texts_that_lack_the_word() -> None:
+    texts = [("word", "Keys", "Keys are changed."), ("title", "Keys", "They are changed."), ("none", "", "Changed.")]
+    scores = {hit.key: hit.score for hit in WordScorer(texts, title_share=0.5).search("keys", 3)}
+    assert scores.keys() == {"word", "title"}
+    assert scores["title"] < scores["word"]
+    assert scores["word"] < {hit.key: hit.score for hit in WordScorer(texts).search("keys", 3)}["word"]
+
+
+def test_words_of_similar_meaning_count_less_and_are_not_the_word() -> None:
+    scorer = WordScorer([("drop", "", "drop it"), ("discard", "", "discard it"), ("other", "", "keep it")])
+    words = [replace(word, similar=("discard",)) for word in query_words("drop")]
+    first, second = scorer.search(words, 5)
+    assert (first.key, second.key) == ("drop", "discard")
+    assert (first.matched, second.matched) == ({"drop"}, frozenset())
 
 
 _words = st.lists(st.sampled_from(["pump", "pumps", "water", "gate", "the"]), max_size=6).map(" ".join)

@@ -68,6 +68,68 @@ def test_a_question_finds_the_right_requirement(question: str, expected: str, ca
     assert any(expected in text for text in found(catalog, question)[:2])
 
 
+TIMERS = """\
+# Timers
+
+## Probes
+
+A sender sets a probe timeout (PTO) for each packet. The PTO MUST be longer than the round-trip time (RTT).
+When the PTO expires, the backoff MUST be doubled.
+
+## Tokens
+
+A client sends a token in its first packet. This token MUST be at least 8 bytes.
+A server MUST discard a zero-length token.
+A server MAY respond with a new token.
+"""
+
+
+@pytest.fixture(scope="module")
+def timers() -> TraceCatalog:
+    return catalog_of({"timers.md": TIMERS})
+
+
+##= docs/spec/trace.md#search-requirements
+##= type=test
+##% A search MUST treat an abbreviation that a specification introduces, and the words that it stands for, alike.
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("which round trip time?", "The PTO MUST be longer"),
+        ("what happens when the probe timeout is over", "the backoff MUST be doubled"),
+        ("RTT", "The PTO MUST be longer"),
+        ("how does it back off", "the backoff MUST be doubled"),
+    ],
+)
+def test_abbreviations_and_words_written_as_one_are_understood(
+    question: str, expected: str, timers: TraceCatalog
+) -> None:
+    assert expected in found(timers, question)[0]
+
+
+##= docs/spec/trace.md#search-requirements
+##= type=test
+##% A search SHOULD find a requirement by words that mean about the same as its own, and by those of the sentence that it
+##% refers back to.
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("is an empty token thrown away", "discard a zero-length token"),
+        ("may I reply with another token", "respond with a new token"),
+        ("what does the client send in its first packet", "at least 8 bytes"),
+    ],
+)
+def test_other_words_for_the_same_and_the_sentence_before_are_found(
+    question: str, expected: str, timers: TraceCatalog
+) -> None:
+    assert expected in found(timers, question)[0]
+
+
+def test_a_word_of_similar_meaning_is_still_reported_as_missing(timers: TraceCatalog) -> None:
+    note = RequirementSearch().search(timers, "empty token").note
+    assert note == "No requirement contains all words. The first one lacks: empty."
+
+
 def test_words_that_are_next_to_each_other_count_more(catalog: TraceCatalog) -> None:
     assert "the door when" in found(catalog, "open the door")[0]
 

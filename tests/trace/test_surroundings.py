@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextive.trace.requirement import Requirement
-from contextive.trace.surroundings import MAX_CHARACTERS, paragraph_of, surroundings_of
+from contextive.trace.surroundings import MAX_CHARACTERS, paragraph_of, sentence_before, surroundings_of
 from tests.trace.in_memory_trace import catalog_of
 
 SPEC = """\
@@ -73,3 +73,9 @@ def test_a_huge_paragraph_is_cut_around_the_sentence() -> None:
     found = surroundings_of(requirement)
     assert "The pot MUST brew." in found
     assert len(found) <= MAX_CHARACTERS + 2
+
+
+def test_a_requirement_that_refers_back_has_the_sentence_before_it() -> None:
+    assert sentence_before(named("be clean")) == "A pot is for coffee."
+    assert sentence_before(named("This rule")) == "Tea is another matter."
+    assert sentence_before(named("The amount")) == ""

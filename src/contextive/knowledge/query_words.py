@@ -37,6 +37,8 @@ class QueryWord:
     """The tokens that count as the word. `gatherall` may also be the identifier `gatherAll`."""
     parts: tuple[str, ...] = ()
     """The terms of its parts if it is an identifier of several words."""
+    similar: tuple[str, ...] = ()
+    """The tokens of words with a similar meaning. They count less, and a text that has only them does not contain the word."""
 
     def is_in(self, tokens: Collection[str]) -> bool:
         """Whether a text with these tokens contains the word."""

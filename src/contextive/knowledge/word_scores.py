@@ -12,6 +12,7 @@ from array import array
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 
@@ -22,6 +23,8 @@ SATURATION: Final = 1.2
 """How soon repetitions of a word stop to add to the score: `k1` of BM25."""
 LENGTH_SHARE: Final = 0.75
 """How much a long text is worth less than a short one with the same words: `b` of BM25."""
+SIMILAR_WEIGHT: Final = 0.6
+"""What a word of similar meaning is worth, relative to the word itself."""
 _MAX_COUNT: Final = 65_535
 
 Key = TypeVar("Key", bound=Hashable)
@@ -40,8 +43,17 @@ class WordHit(Generic[Key]):
 class WordScorer(Generic[Key]):
     """Texts by key, and the words in them. Adding, replacing or removing a text costs only its own words."""
 
-    def __init__(self, texts: Iterable[tuple[Key, str, str]] = (), *, length_share: float = LENGTH_SHARE) -> None:
-        """`texts` are keys with title and body."""
+    def __init__(
+        self,
+        texts: Iterable[tuple[Key, str, str]] = (),
+        *,
+        length_share: float = LENGTH_SHARE,
+        title_share: float | None = None,
+    ) -> None:
+        """`texts` are keys with title and body. With `title_share`, a word of the title counts only where the body lacks it,
+        and that much: titles that many texts share say little about each of them.
+        """
+        self._title_share = title_share
         self._title, self._body = _Field(length_share), _Field(length_share)
         self._texts: dict[Key, tuple[int, str, str]] = {}
         self._keys: dict[int, Key] = {}
@@ -87,17 +99,19 @@ class WordScorer(Generic[Key]):
         for word in query_words(query) if isinstance(query, str) else query:
             found = numbers_by_term[word.term] = set()
             for spelling in word.spellings:
-                found |= self._title.score(spelling, scores)
                 found |= self._body.score(spelling, scores)
+            except_in = frozenset() if self._title_share is None else frozenset(found)
+            for spelling in word.spellings:
+                found |= self._title.score(spelling, scores, self._title_share or 1.0, except_in)
+            counted: AbstractSet[int] = found
+            for token in word.similar:
+                counted = counted | self._body.score(token, scores, SIMILAR_WEIGHT, counted)
         best = heapq.nsmallest(limit, scores, key=lambda number: (-scores[number], number))
-        return [
-            WordHit(
-                self._keys[number],
-                scores[number],
-                frozenset(term for term, found in numbers_by_term.items() if number in found),
-            )
-            for number in best
-        ]
+        matched: dict[int, list[str]] = {number: [] for number in best}
+        for term, numbers in numbers_by_term.items():
+            for number in numbers & matched.keys():
+                matched[number].append(term)
+        return [WordHit(self._keys[number], scores[number], frozenset(matched[number])) for number in best]
 
 
 class _Field:
@@ -137,18 +151,22 @@ class _Field:
         postings = self._postings.get(token)
         return len(postings[0]) if postings is not None else 0
 
-    def score(self, token: str, scores: dict[int, float]) -> set[int]:
+    def score(
+        self, token: str, scores: dict[int, float], weight: float = 1.0, except_in: AbstractSet[int] = frozenset()
+    ) -> set[int]:
         """Add what a token is worth in each text that contains it; returns the numbers of these texts."""
         postings = self._postings.get(token)
         if postings is None:
             return set()
         numbers, counts = postings
         total, lengths = len(self._lengths), self._lengths
-        rarity = (SATURATION + 1) * math.log(1 + (total - len(numbers) + 0.5) / (len(numbers) + 0.5))
+        rarity = weight * (SATURATION + 1) * math.log(1 + (total - len(numbers) + 0.5) / (len(numbers) + 0.5))
         base = SATURATION * (1 - self._length_share)
         per_word = SATURATION * self._length_share * total / self.words
         known = scores.get
         for number, count in zip(numbers, counts, strict=True):
+            if number in except_in:
+                continue
             worth = rarity * count / (count + base + per_word * lengths[number])
             scores[number] = known(number, 0.0) + worth
         return set(numbers)

@@ -12,26 +12,33 @@ import re
 import threading
 import unicodedata
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from itertools import pairwise
 from typing import Final
 
-from contextive.knowledge.tokeniser import query_terms, tokenise
+from contextive.knowledge.query_words import QueryWord, query_words
+from contextive.knowledge.tokeniser import query_terms, split_query, tokenise
 from contextive.knowledge.word_scores import WordScorer
 from contextive.search.fusion import fuse
 from contextive.search.requirement_meaning import RequirementMeaning
+from contextive.search.similar_words import similar_terms
+from contextive.trace.abbreviations import abbreviations
 from contextive.trace.catalog import MIN_PREFIX, TraceCatalog
 from contextive.trace.requirement import Requirement
-from contextive.trace.surroundings import paragraph_of
+from contextive.trace.surroundings import paragraph_of, sentence_before
 
+TITLE_SHARE: Final = 0.9
+"""What a word in the title of the section is worth to a requirement that lacks it, relative to a word in the requirement."""
 PARAGRAPH_WEIGHT: Final = 0.3
 """The weight of a word in the paragraph around a requirement, relative to a word in the requirement."""
 LENGTH_SHARE: Final = 0.3
 """Requirements are short, so a longer one is rarely less relevant."""
 MAX_DISTANCE: Final = 4
 """Words of a query that are farther apart in a text do not count as a phrase."""
+PHRASE_WEIGHT: Final = 0.5
+"""The weight of two words that are next to each other in a query and in a text."""
 MEANING_WEIGHT: Final = 0.4
 """The weight of meaning relative to words, if there are embeddings."""
 KEPT_SHARE: Final = 0.35
@@ -51,6 +58,8 @@ class RequirementText:
     """The title of its section and the name of its specification."""
     text: str
     paragraph: str
+    before: str = ""
+    """The sentence that it refers back to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,12 +84,23 @@ class FoundRequirements:
 class RequirementWords:
     """The words of some requirements."""
 
-    def __init__(self, texts: Sequence[RequirementText]) -> None:
+    def __init__(
+        self, texts: Sequence[RequirementText], short_forms: Mapping[str, Sequence[str]] | None = None
+    ) -> None:
+        """`short_forms` are abbreviations with their words, such as RTT: round, trip, time."""
         self.texts = tuple(texts)
+        self._short_forms = [
+            (terms[0], query_terms(" ".join(long)))
+            for short, long in (short_forms or {}).items()
+            if (terms := query_terms(short))
+        ]
         self._folded = [fold_text(text.text) for text in texts]
+        self._positions: dict[int, Mapping[str, Sequence[int]]] = {}
+        bodies = [f"{fold_text(item.before)}\n{folded}" for item, folded in zip(texts, self._folded, strict=True)]
         self._words: WordScorer[int] = WordScorer(
-            ((number, fold_text(item.title), self._folded[number]) for number, item in enumerate(texts)),
+            ((number, fold_text(item.title), bodies[number]) for number, item in enumerate(texts)),
             length_share=LENGTH_SHARE,
+            title_share=TITLE_SHARE,
         )
         self._paragraphs: WordScorer[int] = WordScorer(
             (number, "", fold_text(item.paragraph)) for number, item in enumerate(texts)
@@ -91,22 +111,70 @@ class RequirementWords:
     ##% the paragraph around them.
     def rank(self, query: str) -> list[RankedText]:
         """The texts with words of a query, best first."""
-        hits = self._words.search(query, len(self.texts))
+        asked = self._spellings(query)
+        hits = self._words.search(asked, len(self.texts))
         scores = {hit.key: hit.score for hit in hits}
         matched = {hit.key: hit.matched for hit in hits}
         around: dict[int, frozenset[str]] = {}
-        for hit in self._paragraphs.search(query, len(self.texts)):
+        exact = [replace(word, similar=()) for word in asked]
+        for hit in self._paragraphs.search(exact, len(self.texts)):
             scores[hit.key] = scores.get(hit.key, 0.0) + PARAGRAPH_WEIGHT * hit.score
             around[hit.key] = hit.matched
         rarity = self._rarity(around.values()) | self._rarity(matched.values())
         best = sorted(scores, key=lambda number: (-scores[number], number))
         pairs = [pair for pair in pairwise(query_terms(query)) if pair[0] in rarity and pair[1] in rarity]
         for number in best[:_RERANKED] if pairs else ():
-            scores[number] += _phrase_score(pairs, tokenise(self._folded[number]), rarity)
+            scores[number] += _phrase_score(pairs, self._positions_in(number), rarity)
         best[:_RERANKED] = sorted(best[:_RERANKED], key=lambda number: (-scores[number], number))
         nothing: frozenset[str] = frozenset()
         ranked = [RankedText(number, scores[number], matched.get(number, nothing)) for number in best]
         return _without_weak(ranked, around, rarity)
+
+    ##= docs/spec/trace.md#search-requirements
+    ##% A search MUST treat an abbreviation that a specification introduces, and the words that it stands for, alike.
+    def _spellings(self, query: str) -> list[QueryWord]:
+        """The words of a query with further tokens that count as them: of abbreviations, and of words written as one."""
+        words = query_words(query)
+        terms = [word.term for word in words]
+        others: dict[str, list[str]] = {}
+        for short, long in self._short_forms:
+            if short in terms:
+                others.setdefault(short, []).extend(self._rarest(long))
+            at = _find(terms, long)
+            for term in terms[at : at + len(long)] if at >= 0 else ():
+                others.setdefault(term, []).append(short)
+        for (first, tokens), (second, more_tokens) in pairwise(split_query(query)):
+            joined = query_terms(first + second)
+            if self._words.counts(joined).containing:
+                for token in tokens[:1] or more_tokens[:1]:
+                    others.setdefault(token, []).extend(joined)
+        # A text with `0-RTT` has the whole word, not three words. Its parts count only where the whole is missing.
+        wholes = {word.term: word.parts for word in words if word.parts and self._words.counts([word.term]).containing}
+        parts = {part for found in wholes.values() for part in found}
+        return [
+            replace(
+                word,
+                spellings=tuple(dict.fromkeys((*word.spellings, *others.get(word.term, ())))),
+                similar=(*wholes.get(word.term, ()), *similar_terms(word.term)),
+            )
+            for word in words
+            if word.term not in parts
+        ]
+
+    def _rarest(self, terms: Sequence[str]) -> list[str]:
+        """The term that the fewest requirements contain, if any contains one."""
+        counts = self._words.counts(terms).containing
+        return sorted(counts, key=lambda term: counts[term])[:1]
+
+    def _positions_in(self, number: int) -> Mapping[str, Sequence[int]]:
+        """Where each token is in a text."""
+        found = self._positions.get(number)
+        if found is None:
+            positions: dict[str, list[int]] = {}
+            for position, token in enumerate(tokenise(self._folded[number])):
+                positions.setdefault(token, []).append(position)
+            found = self._positions[number] = positions
+        return found
 
     def containing(self, phrases: Sequence[str]) -> set[int]:
         """The texts that contain all phrases, ignoring case, accents and line breaks."""
@@ -178,14 +246,21 @@ class RequirementSearch:
             if known is not None and known[0] is catalog:
                 return known[1]
             texts = tuple(_text_of(catalog, requirement) for requirement in catalog.requirements)
-            words = known[1] if known is not None and known[1].texts == texts else RequirementWords(texts)
+            words = known[1] if known is not None and known[1].texts == texts else None
+            words = words or RequirementWords(texts, abbreviations(_sections(catalog)))
             self._known = catalog, words
             return words
 
 
 def _text_of(catalog: TraceCatalog, requirement: Requirement) -> RequirementText:
     title = f"{requirement.section.title} {catalog.entry_of(requirement.target).name}"
-    return RequirementText(title, requirement.text, paragraph_of(requirement))
+    return RequirementText(title, requirement.text, paragraph_of(requirement), sentence_before(requirement))
+
+
+def _sections(catalog: TraceCatalog) -> Iterator[str]:
+    for entry in catalog.specifications.values():
+        for section in entry.specification.sections:
+            yield section.content()
 
 
 ##= docs/spec/trace.md#search-requirements
@@ -201,16 +276,21 @@ def _is_identifier(word: str) -> bool:
     return "/requirements/" in word or _IDENTIFIER.match(word.lower()) is not None
 
 
-def _phrase_score(pairs: Sequence[tuple[str, str]], tokens: Sequence[str], rarity: Mapping[str, float]) -> float:
+def _find(items: Sequence[str], part: Sequence[str]) -> int:
+    """Where `part` begins in `items`; -1 if it is not in it."""
+    starts = range(len(items) - len(part) + 1)
+    return next((at for at in starts if part and tuple(items[at : at + len(part)]) == tuple(part)), -1)
+
+
+def _phrase_score(
+    pairs: Sequence[tuple[str, str]], positions: Mapping[str, Sequence[int]], rarity: Mapping[str, float]
+) -> float:
     """What it adds to a score that words which are next to each other in a query are close together in a text."""
-    positions: dict[str, list[int]] = {}
-    for position, token in enumerate(tokens):
-        positions.setdefault(token, []).append(position)
     score = 0.0
     for first, second in pairs:
         distance = _distance(positions.get(first, ()), positions.get(second, ()))
         if 0 < distance <= MAX_DISTANCE:
-            score += min(rarity[first], rarity[second]) / distance
+            score += PHRASE_WEIGHT * min(rarity[first], rarity[second]) / distance
     return score
 
 

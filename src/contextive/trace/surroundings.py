@@ -18,6 +18,7 @@ _REFERS_BACK = re.compile(
     r"|In (?:this|that|these|those|such) |If (?:so|not|it|they)\b|To (?:this|that) end)\b"
 )
 _ANNOUNCES = re.compile(r"\b(?:following|follows|below)\b", re.IGNORECASE)
+_SENTENCE_END = re.compile(r"(?<=[.!?;]) (?=[A-Z])")
 _GAP = "\n\n"
 
 
@@ -49,6 +50,20 @@ def paragraph_of(requirement: Requirement) -> str:
     blocks = list(_blocks(requirement.section))
     first, last = _position(blocks, requirement)
     return _GAP.join(block.text for block in blocks[first : last + 1])
+
+
+def sentence_before(requirement: Requirement) -> str:
+    """The sentence that a requirement refers back to, as in "This value MUST be …"; empty if it does not refer to one."""
+    if not _REFERS_BACK.match(requirement.text):
+        return ""
+    blocks = list(_blocks(requirement.section))
+    first, last = _position(blocks, requirement)
+    if first > last:
+        return ""
+    before = requirement.source.text[blocks[first].lines[0].start : requirement.spans[0][0]]
+    if not before.strip() and first > 0:
+        before = blocks[first - 1].text
+    return _SENTENCE_END.split(" ".join(before.split()))[-1]
 
 
 ##= docs/spec/trace.md#next-steps
