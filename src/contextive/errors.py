@@ -67,7 +67,10 @@ class ContextiveError(Exception):
 
     def full_message(self) -> str:
         """Message and hint in one line, for a terminal."""
-        return f"{self.message} {self.hint}" if self.hint else self.message
+        if not self.hint:
+            return self.message
+        end = "" if self.message.endswith((".", "!", "?", ":", ";")) else "."
+        return f"{self.message}{end} {self.hint}"
 
 
 class UsageError(ContextiveError):

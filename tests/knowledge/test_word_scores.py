@@ -58,7 +58,7 @@ def test_words_of_similar_meaning_count_less_and_are_not_the_word() -> None:
     words = [replace(word, similar=("discard",)) for word in query_words("drop")]
     first, second = scorer.search(words, 5)
     assert (first.key, second.key) == ("drop", "discard")
-    assert (first.matched, second.matched) == ({"drop"}, frozenset())
+    assert (first.matched, second.matched) == (frozenset({"drop"}), frozenset())
 
 
 _words = st.lists(st.sampled_from(["pump", "pumps", "water", "gate", "the"]), max_size=6).map(" ".join)

@@ -86,7 +86,7 @@ def test_without_a_provider_ask_fails_with_the_specified_message(tmp_path: Path)
     with pytest.raises(Unavailable) as caught:
         asked(tmp_path, "Why does the moon pull?")
     assert caught.value.message == "AI search is not available"
-    assert "Add one with a model under providers" in (caught.value.hint or "")
+    assert "Add a provider with a model under providers" in (caught.value.hint or "")
 
 
 def test_a_provider_that_cannot_be_used_is_named_in_the_hint(tmp_path: Path) -> None:

@@ -149,6 +149,15 @@ def test_the_code_of_a_citation_is_what_is_below_it(duvet_host: DuvetHost) -> No
     assert resource["context_lines"] == comment + below
 
 
+def test_a_short_statement_is_shown_with_its_condition_and_without_other_citations(duvet_host: DuvetHost) -> None:
+    body = (
+        "    if tea {\n" + cite(BREWING, BREW) + "        //\n" + cite(BREWING, MILK) + "        return None;\n    }\n"
+    )
+    indented = "\n".join(f"        {line}" if line.startswith("//") else line for line in body.split("\n"))
+    duvet_host.project.write("src/coffee.rs", f"fn brew() {{\n{indented}}}\n")
+    assert explain(duvet_host, BREW)["citations"][0]["code"] == ["    if tea {", "        return None;"]
+
+
 def test_a_citation_that_cannot_be_parsed_has_a_context(duvet_host: DuvetHost) -> None:
     duvet_host.project.write("src/bad.rs", cite(BREWING, BREW, "type=wish") + "fn bad() {}\n")
     (entry,) = duvet_host.call("list_invalid_citations")["result"]

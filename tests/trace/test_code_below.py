@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from contextive.trace.code_below import MAX_LINE_CHARACTERS, MAX_LINES, code_below
+from contextive.trace.code_below import MAX_LINE_CHARACTERS, MAX_LINES, code_below, enclosing_line
 
 RUST = """\
 impl Pot {
@@ -103,3 +103,35 @@ def test_a_long_function_is_cut_and_says_how_much_is_left_out() -> None:
 @pytest.mark.parametrize("text", ["", "//= a#b", "//= a#b\n\n\n", "\t//= a#b\n}"])
 def test_a_comment_at_the_end_of_a_file_has_no_code(text: str) -> None:
     assert len(code(text, 1, 1)) <= 1
+
+
+def test_the_line_that_opens_a_block_is_the_nearest_one_with_less_indentation() -> None:
+    lines = RUST.split("\n")
+    assert lines[enclosing_line(lines, 12) or 0].strip() == "pub fn brew("
+    assert lines[enclosing_line(lines, 9) or 0] == "impl Pot {"
+    assert enclosing_line(lines, 0) is None
+    assert enclosing_line(["    deep", "    deeper"], 1) is None
+
+
+BLOCK_COMMENT = """\
+int brew(void)
+{
+    /**
+     *= specs/coffee.md#brewing
+     *# The pot MUST brew coffee.
+     */
+    if (water == 0) {
+        complain();
+        return -1;
+    }
+
+    return 0;
+}
+"""
+
+
+def test_the_code_of_a_block_comment_is_below_its_end() -> None:
+    lines = BLOCK_COMMENT.split("\n")
+    assert code_below(lines, 3, 4).of(lines) == lines[3:10]
+    top = ["/*= specs/coffee.md#brewing", " *# The pot MUST brew coffee.", " */", "int brew(void);", ""]
+    assert code_below(top, 0, 1).of(top)[-1] == "int brew(void);"

@@ -18,7 +18,7 @@ logger = logging.getLogger(__name__)
 
 _REDISCOVER_SECONDS = 3600.0
 _NO_PROVIDER = (
-    "Add one with a model under providers in the configuration; an API key in the environment alone is not enough. "
+    "Add a provider with a model under providers in the configuration; an API key in the environment alone is not enough. "
     "Providers in the configuration file of a project need contextive-mcp trust. See docs/models.md."
 )
 

@@ -48,7 +48,7 @@ passages are found by chance."""
 SMALLEST_INDEX: Final = 10
 LARGEST_INDEX: Final = 30_000
 """Outside these limits, nothing was measured, and the size has no further effect."""
-LEAST_RELEVANCE: Final = 0.42
+LEAST_RELEVANCE: Final = 0.35
 """A query whose best result has less has no relevant result."""
 GOOD_RELEVANCE: Final = 0.8
 """From here on, a result is `good`, below it is `weak`."""

@@ -17,6 +17,16 @@ SHORTEST_ENGLISH: Final = 7
 LONGEST: Final = 32
 MAX_CORRECTED: Final = 4
 """At most this many words of a query are corrected; a query with more unknown words is not a misspelled one."""
+_BRITISH: Final = (
+    ("our", "or"),
+    ("re", "er"),
+    ("ise", "ize"),
+    ("isation", "ization"),
+    ("yse", "yze"),
+    ("ogue", "og"),
+    ("grey", "gray"),
+)
+"""Endings of British and American words. Short words are only replaced by the other spelling."""
 _FEWEST_CHUNKS: Final = 2
 """A word in a single chunk may be misspelled itself."""
 
@@ -30,12 +40,17 @@ def correct_words(
 
     `known` has the terms that some chunk contains, and `count` counts other terms.
     """
-    unknown = [word for word in words if not word.is_in(known) and _may_be_misspelled(word.written)]
+    unknown = [
+        word
+        for word in words
+        if not word.is_in(known) and (_may_be_misspelled(word.written) or any(_other_spellings(word.written)))
+    ]
     if len(unknown) > MAX_CORRECTED:
         return {}
     found: dict[str, tuple[str, str]] = {}
     for word in unknown:
-        variants = {variant: query_terms(variant) for variant in _variants(word.written)}
+        similar = _variants(word.written) if _may_be_misspelled(word.written) else ()
+        variants = {variant: query_terms(variant) for variant in (*similar, *_other_spellings(word.written))}
         counts = count({terms[0] for terms in variants.values() if len(terms) == 1}).containing
         scored = [
             (is_english(variant), counts[terms[0]], variant, terms[0])
@@ -51,6 +66,14 @@ def correct_words(
 def _may_be_misspelled(word: str) -> bool:
     shortest = SHORTEST_ENGLISH if is_english(word) else SHORTEST_UNKNOWN
     return shortest <= len(word) <= LONGEST and word.isascii() and word.isalpha()
+
+
+def _other_spellings(word: str) -> Iterator[str]:
+    """The American spelling of a British word, and the other way round."""
+    for british, american in _BRITISH:
+        for old, new in ((british, american), (american, british)):
+            if word.endswith(old):
+                yield word.removesuffix(old) + new
 
 
 def _variants(word: str) -> Iterator[str]:

@@ -51,7 +51,7 @@ def shown_line(line: str) -> str:
 def code_below(lines: Sequence[str], first: int, last: int, most: int = MAX_LINES) -> CodeBelow:
     """The code below the comment in lines `first` to `last` (indexes), at most `most` lines from the comment's end."""
     start = first_code_line(lines, last + 1)
-    if start is None or _indent(lines[start]) < _indent(lines[first]):
+    if start is None or _indent(lines[start]) < _comment_indent(lines, first):
         return CodeBelow(_block_start(lines, first), min(last, len(lines) - 1))
     end = _statement_end(lines, start)
     if end - start + 1 < _SHORT:
@@ -66,6 +66,16 @@ def first_code_line(lines: Sequence[str], start: int) -> int | None:
         text = lines[index].strip()
         if text and not _COMMENT.match(text):
             return index
+    return None
+
+
+def enclosing_line(lines: Sequence[str], index: int) -> int | None:
+    """The index of the line that opens the block of a line, such as its condition; None at the top level."""
+    indent = _indent(lines[index]) if index < len(lines) else 0
+    for above in range(index - 1, max(-1, index - _MAX_SKIPPED), -1):
+        text = lines[above].strip()
+        if text and _indent(lines[above]) < indent and text[0] not in ")]}" and not _COMMENT.match(text):
+            return above
     return None
 
 
@@ -96,6 +106,17 @@ def _with_next_statements(lines: Sequence[str], start: int, end: int) -> int:
             break  # about something else
         end = _statement_end(lines, following)
     return end
+
+
+def _comment_indent(lines: Sequence[str], index: int) -> int:
+    """The indentation of a comment. That of a line in a block comment is where the comment begins."""
+    for above in range(index, max(-1, index - _MAX_SKIPPED), -1):
+        text = lines[above].lstrip()
+        if text.startswith("/*"):
+            return _indent(lines[above])
+        if not text.startswith("*"):
+            break
+    return _indent(lines[index])
 
 
 def _block_start(lines: Sequence[str], first: int) -> int:

@@ -354,6 +354,8 @@ def test_a_search_for_something_else_finds_nothing(call: Call, query: str) -> No
     assert answer["results"] == []
     assert answer["metadata"]["relevance"] == "none"
     assert "Nothing relevant was found" in answer["metadata"]["message"]
+    nearest = answer["metadata"].get("nearest", {"score": 0})
+    assert nearest["score"] == round(nearest["score"], 3)
 
 
 ##= docs/spec/knowledge.md#relevance

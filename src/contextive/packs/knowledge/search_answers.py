@@ -171,7 +171,9 @@ def _relevance(given: SearchMetadata) -> dict[str, Any]:
     if given.message:
         metadata["message"] = given.message
     if given.nearest is not None:
-        metadata["nearest"] = asdict(given.nearest) | {"title": cut_at_line(given.nearest.title, _MAX_TITLE)[0]}
+        metadata["nearest"] = concise(
+            asdict(given.nearest) | {"title": cut_at_line(given.nearest.title, _MAX_TITLE)[0]}
+        )
     if given.corrected:
         metadata["corrected"] = dict(given.corrected)
     return metadata

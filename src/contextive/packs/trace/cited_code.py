@@ -10,13 +10,16 @@ from contextive.ingest.trace_service import TraceService
 from contextive.trace.catalog import TraceCatalog
 from contextive.trace.citation import Citation
 from contextive.trace.citation_reading import COMMENT_STYLES, styles_of
-from contextive.trace.code_below import MAX_LINES, code_below, first_code_line, shown_line
+from contextive.trace.code_below import MAX_LINES, code_below, enclosing_line, first_code_line, shown_line
 from contextive.trace.level import CitationType
 from contextive.trace.requirement import Requirement, merge_spans, open_pieces
 
 CONTEXT_LINES: Final = 3
 """How many lines above a comment are shown with it."""
 _MAX_CODE_LINE = 120
+_MOST_READ = 200
+"""Lines below a comment that are read. Many of them may be other citations."""
+_SHORT = 3
 _IMPLEMENTING = (CitationType.CITATION, CitationType.IMPLICATION, CitationType.EXCEPTION)
 
 
@@ -54,16 +57,31 @@ def comment_and_code(service: TraceService, citation: Citation, most: int = MAX_
 
 
 def code_only(service: TraceService, citation: Citation, most: int) -> CodeLines:
-    """The code that a citation belongs to, without its comment and without other citations."""
+    """The code that a citation belongs to, without its comment and without other citations, at most `most` lines.
+
+    A short statement is useless without its condition, so the line that opens its block is shown above it.
+    """
     if citation.base is not None or most <= 0:
         return CodeLines([])
     lines = service.lines_of(citation.source) or []
     first, last = _comment_range(lines, citation)
-    found = code_below(lines, first, last, most)
-    code = lines[found.first : first] if found.first < first else lines[last + 1 : found.last + 1]
+    found = code_below(lines, first, last, _MOST_READ)
+    if found.first < first:
+        return CodeLines(_without_citations(lines[found.first : first], citation))
+    code = _without_citations(lines[last + 1 : found.last + 1], citation)
+    opener = enclosing_line(lines, first) if len(code) < _SHORT else None
+    shown = [shown_line(lines[opener])] if opener is not None else []
+    shown += code[: most - len(shown)]
+    return CodeLines(shown, found.more + len(code) - (len(shown) - (opener is not None)))
+
+
+def _without_citations(lines: Sequence[str], citation: Citation) -> list[str]:
+    """The lines without citations, and without blank lines and empty comments at both ends."""
     style = next((style for style in styles_of(()) if citation.text.startswith(style.meta)), COMMENT_STYLES[0])
     marks = (style.meta, style.content)
-    return CodeLines(_without_blank_ends([shown_line(c) for c in code if not c.lstrip().startswith(marks)]), found.more)
+    kept = [shown_line(line) for line in lines if not line.lstrip().startswith(marks)]
+    said = [number for number, line in enumerate(kept) if any(map(str.isalnum, line)) or line.strip(" \t/#*;-")]
+    return kept[said[0] : said[-1] + 1] if said else []
 
 
 def line_below(service: TraceService, citation: Citation) -> str | None:
@@ -98,8 +116,3 @@ def _comment_range(lines: Sequence[str], citation: Citation) -> tuple[int, int]:
     """The indexes of the first and the last line of a citation."""
     last = min(max(citation.end_line, citation.line), len(lines)) - 1
     return min(citation.line - 1, max(last, 0)), max(last, 0)
-
-
-def _without_blank_ends(lines: list[str]) -> list[str]:
-    filled = [number for number, line in enumerate(lines) if line.strip()]
-    return lines[filled[0] : filled[-1] + 1] if filled else []

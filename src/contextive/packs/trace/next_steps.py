@@ -178,12 +178,19 @@ def _nothing_open(view: TraceView, given: NextInput, matching: int, to_implement
 
 
 def _why(requirement: Requirement, to_implement: int, to_test: int) -> str:
-    reason = {
-        Status.MISSING_TEST: "it is implemented but not tested",
-        Status.MISSING_CITATION: "it is tested but no implementation is cited",
-        Status.PARTIAL: "it is started but not finished",
-        Status.TODO: f"it is marked as todo ({requirement.todo_count})",
-    }.get(requirement.status, "it is not started")
+    match requirement.status:
+        case Status.MISSING_TEST:
+            reason = "it is implemented but not tested"
+        case Status.MISSING_CITATION if requirement.implementation == "part":
+            reason = "it is tested but only partly implemented"
+        case Status.MISSING_CITATION:
+            reason = "it is tested but no implementation is cited"
+        case Status.PARTIAL:
+            reason = "it is started but not finished"
+        case Status.TODO:
+            reason = f"it is marked as todo ({requirement.todo_count})"
+        case _:
+            reason = "it is not started"
     counted = f"{to_implement} to implement and {to_test} to test"
     return f"Highest priority of {counted}: level {level_word(requirement.level)}, and {reason}."
 
