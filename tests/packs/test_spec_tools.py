@@ -209,7 +209,7 @@ def test_a_search_accepts_words_phrases_and_identifiers(duvet_host: DuvetHost) -
 ##= docs/spec/trace.md#search-requirements
 ##% A search MUST ignore accents on letters.
 ##= docs/spec/trace.md#search-requirements
-##% If no requirement contains any word of a search, similar words SHOULD match.
+##% If no requirement contains a word of a search, a similarly spelled word SHOULD match.
 def test_a_search_tolerates_missing_accents_and_typing_errors(duvet_host: DuvetHost) -> None:
     creme = "A Crème brûlée SHOULD wait."
     duvet_host.project.write("specs/tea.md", f"# Tea\n\n## Steeping\n\n{BOIL} {creme}\n")

@@ -14,7 +14,6 @@ import unicodedata
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from itertools import pairwise
 from typing import Final
 
@@ -24,6 +23,7 @@ from contextive.knowledge.word_scores import WordScorer
 from contextive.search.fusion import fuse
 from contextive.search.requirement_meaning import RequirementMeaning
 from contextive.search.similar_words import similar_terms
+from contextive.search.spelling import correct_words
 from contextive.trace.abbreviations import abbreviations
 from contextive.trace.catalog import MIN_PREFIX, TraceCatalog
 from contextive.trace.requirement import Requirement
@@ -47,7 +47,6 @@ _RERANKED = 200
 _PHRASE = re.compile(r'"([^"]+)"')
 _WORD = re.compile(r"\w+")
 _IDENTIFIER = re.compile(rf"[0-9a-f]{{{MIN_PREFIX},64}}\Z")
-_MIN_SIMILARITY, _MIN_WORD_LENGTH, _MAX_WORD_LENGTH, _MAX_WORDS = 0.75, 4, 40, 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +135,7 @@ class RequirementWords:
         """The words of a query with further tokens that count as them: of abbreviations, and of words written as one."""
         words = query_words(query)
         terms = [word.term for word in words]
-        others: dict[str, list[str]] = {}
+        others = {term: [right] for term, (_, right) in self.corrected(query).items()}
         for short, long in self._short_forms:
             if short in terms:
                 others.setdefault(short, []).extend(self._rarest(long))
@@ -182,13 +181,12 @@ class RequirementWords:
         return {number for number, text in enumerate(self._folded) if all(p in text.lower() for p in wanted)}
 
     ##= docs/spec/trace.md#search-requirements
-    ##% If no requirement contains any word of a search, similar words SHOULD match.
-    def closest_words(self, query: str) -> dict[str, str]:
-        """For words of a query, the most similar word in the requirements."""
-        known = sorted({word for text in self._folded for word in _WORD.findall(text.lower())})
-        wanted = [word for word in _WORD.findall(query.lower()) if _MIN_WORD_LENGTH <= len(word) <= _MAX_WORD_LENGTH]
-        close = {word: get_close_matches(word, known, n=1, cutoff=_MIN_SIMILARITY) for word in wanted[:_MAX_WORDS]}
-        return {word: found[0] for word, found in close.items() if found}
+    ##% If no requirement contains a word of a search, a similarly spelled word SHOULD match.
+    def corrected(self, query: str) -> dict[str, tuple[str, str]]:
+        """The terms of a query that no requirement contains, each with the right word and its term."""
+        words = query_words(query)
+        known = self._words.counts({spelling for word in words for spelling in word.spellings}).containing
+        return correct_words(words, known, self._words.counts, fewest=1)
 
     def _rarity(self, matches: Collection[frozenset[str]]) -> dict[str, float]:
         """How rare each term of a query is, as in BM25."""
@@ -221,11 +219,15 @@ class RequirementSearch:
             ranked = [item for item in ranked if item.number in containing]
         else:
             ranked = self._with_meaning(catalog, query, ranked)
-        if not (ranked or phrases) and (closest := words.closest_words(folded)):
-            ranked = words.rank(" ".join(closest.values()))
-            note = "Similar words: " + ", ".join(f"{found} for {wanted}" for wanted, found in closest.items()) + "."
+        if ranked and not phrases and (corrected := words.corrected(folded)):
+            written = {word.term: word.written for word in query_words(folded)}
+            note = (
+                "Similar words: "
+                + ", ".join(f"{right} for {written[term]}" for term, (right, _) in corrected.items())
+                + "."
+            )
         found = tuple(catalog.requirements[item.number] for item in ranked)
-        return FoundRequirements(found, note or _missing_words_note(folded, ranked))
+        return FoundRequirements(found, " ".join(filter(None, (note, _missing_words_note(folded, ranked)))))
 
     ##= docs/spec/trace.md#search-requirements
     ##% If there is an index with embeddings, a search MUST also find requirements by their meaning, without an ingest and

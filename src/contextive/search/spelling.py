@@ -27,18 +27,21 @@ _BRITISH: Final = (
     ("grey", "gray"),
 )
 """Endings of British and American words. Short words are only replaced by the other spelling."""
-_FEWEST_CHUNKS: Final = 2
-"""A word in a single chunk may be misspelled itself."""
+FEWEST_TEXTS: Final = 2
+"""A word in a single chunk may be misspelled itself. Specifications are written with more care."""
 
 
 ##= docs/spec/knowledge.md#relevance
 ##% A word that is probably misspelled MUST be searched for in its right spelling, too.
 def correct_words(
-    words: Collection[QueryWord], known: Mapping[str, int], count: Callable[[Collection[str]], TermCounts]
+    words: Collection[QueryWord],
+    known: Mapping[str, int],
+    count: Callable[[Collection[str]], TermCounts],
+    fewest: int = FEWEST_TEXTS,
 ) -> dict[str, tuple[str, str]]:
     """For each word that no chunk contains and that is probably misspelled: the right word and its term.
 
-    `known` has the terms that some chunk contains, and `count` counts other terms.
+    `known` has the terms that some chunk contains, and `count` counts other terms. The right word is in `fewest` chunks.
     """
     unknown = [
         word
@@ -55,7 +58,7 @@ def correct_words(
         scored = [
             (is_english(variant), counts[terms[0]], variant, terms[0])
             for variant, terms in variants.items()
-            if len(terms) == 1 and counts.get(terms[0], 0) >= _FEWEST_CHUNKS
+            if len(terms) == 1 and counts.get(terms[0], 0) >= fewest
         ]
         if scored:
             *_, variant, term = max(scored)

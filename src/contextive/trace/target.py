@@ -6,6 +6,7 @@ import posixpath
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from urllib.parse import quote, urlsplit
 
 from contextive.trace.specification import Format
@@ -87,6 +88,12 @@ def canonical_url(url: str) -> str:
 
 def normalise_url(url: str) -> str:
     """A URL as URL parsers print it: scheme and host in lower case, dots resolved, the rest escaped."""
+    return _normalised(url) if len(url) <= _LONGEST_CACHED else _normalised.__wrapped__(url)
+
+
+# A project names the same few documents again and again, and every call of a tool resolves all of their names.
+@lru_cache(maxsize=1024)
+def _normalised(url: str) -> str:
     scheme, mark, rest = url.strip(_CONTROLS).translate(_REMOVED_FROM_URLS).partition("://")
     if not mark or scheme.lower() not in _DEFAULT_PORTS:
         return url
@@ -99,6 +106,7 @@ def normalise_url(url: str) -> str:
     return f"{scheme.lower()}://{user}{at}{host}{escaped_path}{question}{quote(query, safe=_SAFE_IN_QUERY)}"
 
 
+_LONGEST_CACHED = 500
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _CONTROLS = "".join(map(chr, range(0x21)))
 _REMOVED_FROM_URLS = dict.fromkeys(map(ord, "\t\r\n"))
@@ -132,6 +140,12 @@ def _resolve_dots(path: str) -> str:
 
 def cached_path(url: str, download_dir: str) -> str:
     """The path below the download directory for the text of a URL. Its extension becomes `.txt`."""
+    is_short = len(url) <= _LONGEST_CACHED
+    return _cached_path(url, download_dir) if is_short else _cached_path.__wrapped__(url, download_dir)
+
+
+@lru_cache(maxsize=1024)
+def _cached_path(url: str, download_dir: str) -> str:
     parts = urlsplit(canonical_url(url))
     segments = [segment for segment in parts.path.split("/") if segment not in ("", ".", "..")]
     path = "/".join([download_dir, parts.hostname or "", *segments])
