@@ -122,7 +122,7 @@ def test_the_doctor_reports_an_invalid_configuration_and_its_other_findings(in_p
 
 def test_the_doctor_names_clients_and_problems_of_a_valid_configuration(in_process_cli: InProcessCli) -> None:
     found = in_process_cli.run("doctor", env=ON_PATH).stdout
-    assert "Writing over stdio is off; KM_ADMIN_TOKEN turns it on." in found
+    assert "Writing over stdio is off; server.allowWrites or serve --allow-writes turns it on." in found
     in_process_cli.run("install", "claude-code", "--write")
     in_process_cli.write("contextive.config.yaml", "workflows: {a: {steps: [{tool: nope}]}}\n")
     found = in_process_cli.run("doctor", code=1, env=ON_PATH).stdout

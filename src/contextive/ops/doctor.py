@@ -71,7 +71,8 @@ def _configuration(loaded: LoadedConfig) -> Iterator[Diagnosis]:
     from contextive.server.host import Host
 
     origin = f"{loaded.path.name} ({loaded.source})" if loaded.path else "built-in defaults"
-    writing = "on" if loaded.config.auth.admin_token else "off; KM_ADMIN_TOKEN turns it on"
+    may_write = loaded.config.auth.admin_token or loaded.config.server.allow_writes
+    writing = "on" if may_write else "off; server.allowWrites or serve --allow-writes turns it on"
     profile = loaded.config.server.profile
     yield Diagnosis("configuration", True, f"Valid: {origin}, profile {profile}. Writing over stdio is {writing}.")
     try:
