@@ -158,6 +158,12 @@ class Sampler:
         return [requirement.identifier for requirement in (*ordered[:1], *ordered[-1:])]
 
     @cached_property
+    def sentences(self) -> list[str]:
+        """The texts of the longest requirements, as queries."""
+        texts = sorted((r.text for r in self._catalog.requirements), key=len)[-2:]
+        return [text[:500] for text in texts]
+
+    @cached_property
     def citations(self) -> list[str]:
         return [citation.id for r in self._catalog.requirements for citation in r.related][:1]
 
@@ -260,7 +266,8 @@ def _orient_calls(sampler: Sampler) -> Iterator[Call]:
 def _trace_calls(sampler: Sampler) -> Iterator[Call]:
     for tool in ("list_uncited_requirements", "list_invalid_citations", "get_prioritized_requirements"):
         yield Call(tool)
-    yield Call("search_requirements", {"query": "the"})
+    for sentence in sampler.sentences or ["how is it configured"]:
+        yield Call("search_requirements", {"query": sentence})
     yield Call("validate_citation", {"citation": "//= no-such-specification#section\n//# no such sentence"})
     for spec, section in sampler.sections[:1]:
         yield Call("validate_citation", {"citation": f"//= {spec}#{section}\n//# The berth must be reserved."})
