@@ -42,7 +42,7 @@ from contextive.server.client_address import TrustedProxies
 from contextive.server.headers import RequestHeaders
 from contextive.server.jsonrpc import Refusal, parse_line
 from contextive.store.archive import check_archive
-from contextive.store.sqlite.fts import FtsEngine
+from contextive.store.sql.fts import FtsEngine
 from contextive.store.values import LexicalQuery
 from contextive.trace.citation import CommentStyle, parse_citations
 from contextive.trace.duvet_config import parse_duvet_config

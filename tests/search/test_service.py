@@ -25,8 +25,8 @@ from contextive.search.service import MAX_CONCURRENT_SEARCHES, MAX_QUERY_CHARACT
 from contextive.search.weights import resolve_weights
 from contextive.store import open_store
 from contextive.store.protocol import Store
-from contextive.store.sqlite import lexical
-from contextive.store.sqlite.locks import FileLock
+from contextive.store.sql import lexical
+from contextive.store.sql.locks import FileLock
 from contextive.store.values import ChunkFilter, ChunkRow
 
 from .project import FILES, WRITTEN, fill

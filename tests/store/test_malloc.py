@@ -11,8 +11,8 @@ import pytest
 _BUSY_THREADS = """
 import ctypes, sys, threading
 from pathlib import Path
-from contextive.store.sqlite.malloc import trim_malloc
-from contextive.store.sqlite.tantivy_engine import TantivyEngine
+from contextive.store.sql.malloc import trim_malloc
+from contextive.store.sql.tantivy_engine import TantivyEngine
 
 MEGABYTE = 1024 * 1024
 library = ctypes.CDLL(None)

@@ -8,10 +8,11 @@ import textwrap
 
 import pytest
 
-from contextive.store.sqlite.files import SqliteFiles
-from contextive.store.sqlite.graph import SqliteGraph
-from contextive.store.sqlite.records import SqliteRecords
-from contextive.store.sqlite.search import SqliteSearch
+from contextive.store.sql.files import SqlFiles
+from contextive.store.sql.graph import SqlGraph
+from contextive.store.sql.records import SqlRecords
+from contextive.store.sql.search import SqlSearch
+from contextive.store.sql.store import SqlStore
 from contextive.store.sqlite.store import SqliteStore
 
 
@@ -38,7 +39,7 @@ def is_forward(method: ast.FunctionDef) -> bool:
             return False
 
 
-@pytest.mark.parametrize("kind", [SqliteStore, SqliteFiles, SqliteGraph, SqliteRecords, SqliteSearch])
+@pytest.mark.parametrize("kind", [SqliteStore, SqlStore, SqlFiles, SqlGraph, SqlRecords, SqlSearch])
 def test_no_method_only_forwards_to_a_part(kind: type) -> None:
     assert forwards(inspect.getsource(kind)) == []
 

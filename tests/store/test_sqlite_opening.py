@@ -16,9 +16,9 @@ import pytest
 from contextive.errors import ContextiveError, InternalError, Unavailable
 from contextive.knowledge.graph import Edge
 from contextive.store import open_store, replace_unusable_store, store_condition
+from contextive.store.sql.graph_writer import add_words
 from contextive.store.sqlite import schema
 from contextive.store.sqlite.directory import StateDirectory, file_system_type
-from contextive.store.sqlite.graph_writer import add_words
 from contextive.store.sqlite.salvage import renamed_files, set_aside
 from contextive.store.sqlite.store import SqliteStore
 from contextive.store.values import AuditEntry, StoreCondition, Vote

@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from contextive.store.sqlite import lexical, tantivy_engine, vector_scan, vectors, writer
-from contextive.store.sqlite.locks import FileLock
+from contextive.store.sql import lexical, tantivy_engine, vector_scan, vectors, writer
+from contextive.store.sql.locks import FileLock
 from contextive.store.sqlite.store import SqliteStore
 from contextive.store.values import ChunkFilter, LexicalQuery, SearchHits
 

@@ -88,7 +88,7 @@ def _configuration(loaded: LoadedConfig) -> Iterator[Diagnosis]:
 
 def _state(project: Path, loaded: LoadedConfig) -> Diagnosis:
     from contextive.store import store_condition
-    from contextive.store.sqlite.directory import write_error
+    from contextive.store.disk_probe import write_error
 
     folder = project / loaded.config.store.state_path
     nearest = next(path for path in (folder, *folder.parents) if path.exists())

@@ -26,7 +26,7 @@ from contextive.errors import Conflict, NotFound, Unavailable
 from contextive.file_writing import make_folders, write_file
 from contextive.registry import Caller, Scope
 from contextive.server.auth import InvalidToken, fingerprint
-from contextive.store.sqlite.locks import FileLock
+from contextive.store.sql.locks import FileLock
 
 logger = logging.getLogger(__name__)
 

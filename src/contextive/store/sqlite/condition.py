@@ -10,7 +10,8 @@ import time
 from dataclasses import asdict
 from pathlib import Path
 
-from contextive.store.sqlite.directory import StateDirectory, write_error
+from contextive.store.disk_probe import write_error
+from contextive.store.sqlite.directory import StateDirectory
 from contextive.store.sqlite.faults import EXCEPTIONS, Fault, error_for, fault_of
 from contextive.store.sqlite.inspection import Inspection, Kind, connect, inspect, is_system_error
 from contextive.store.values import ConditionCode, Repair, StoreCondition

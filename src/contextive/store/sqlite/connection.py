@@ -4,16 +4,16 @@ locked."""
 from __future__ import annotations
 
 import contextlib
-import functools
 import logging
 import os
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 from contextive.errors import ContextiveError, Unavailable
+from contextive.store.sql.database import Row
 from contextive.store.sqlite import faults, schema
 from contextive.store.sqlite.directory import StateDirectory
 from contextive.store.sqlite.inspection import connect, inspect, inspect_opened
@@ -32,8 +32,6 @@ _READING_PRAGMAS = frozenset(
     {"data_version", "foreign_key_check", "page_count", "page_size", "quick_check", "user_version", "journal_mode"}
 )
 _log = logging.getLogger("contextive.store")
-
-Row = tuple[Any, ...]
 
 
 class Database:
@@ -136,7 +134,6 @@ class Database:
             connection.execute(f"PRAGMA mmap_size = {_MAPPED_BYTES}")
             connection.execute(f"PRAGMA cache_size = -{_READER_CACHE_KIB}")
             connection.execute("PRAGMA query_only = ON")
-            connection.create_function("folded", 1, faults.fold, deterministic=True)
             # The first use of json_each declares a table, which the authorizer would refuse.
             connection.execute("SELECT 1 FROM json_each('[]')").fetchall()
             connection.set_authorizer(_authorize_reading)
@@ -366,29 +363,6 @@ class Database:
         if self._writing.acquire(timeout=WAIT_SECONDS):
             self._drop_writer()
             self._writing.release()
-
-
-class _HasDatabase(Protocol):
-    _database: Database
-
-
-S = TypeVar("S", bound=_HasDatabase)
-P = ParamSpec("P")
-R = TypeVar("R")
-
-
-def handles_errors(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], R]:
-    """Run a method inside `handling_errors`, so that a row that cannot be decoded counts as damage too.
-
-    Not for generators: their body runs after the call has returned.
-    """
-
-    @functools.wraps(method)
-    def wrapper(self: S, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        with self._database.handling_errors():
-            return method(self, *args, **kwargs)
-
-    return wrapper
 
 
 def _roll_back(connection: sqlite3.Connection) -> None:

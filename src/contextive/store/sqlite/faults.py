@@ -115,8 +115,3 @@ def translate_errors() -> Iterator[None]:
         fault = fault_of(error)
         assert fault is not None
         raise error_for(fault) from error
-
-
-def fold(text: str | None) -> str | None:
-    """The text for case-insensitive comparison."""
-    return None if text is None else text.casefold()

@@ -15,7 +15,7 @@ import threading
 from pathlib import Path
 
 from contextive.errors import Unavailable
-from contextive.store.sqlite.locks import FileLock
+from contextive.store.sql.locks import FileLock
 
 _ATTEMPT_SECONDS = 0.05
 """Long enough to wait for a process that only checks whether the lease is free (see `lease_holder`)."""

@@ -18,11 +18,11 @@ from pathlib import Path
 
 from contextive.errors import Unavailable
 from contextive.file_writing import NO_HARD_LINKS, sync_folder
+from contextive.store.sql.locks import FileLock
 from contextive.store.sqlite import faults, salvage, schema
 from contextive.store.sqlite.condition import write_repair
 from contextive.store.sqlite.directory import StateDirectory
 from contextive.store.sqlite.inspection import Inspection, connect, find_damage, inspect, is_system_error
-from contextive.store.sqlite.locks import FileLock
 from contextive.store.values import Repair
 from contextive.workspace.directory_handles import identity_of
 

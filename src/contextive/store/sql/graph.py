@@ -6,17 +6,16 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from operator import itemgetter
 from typing import Any, Literal, cast
 
 from contextive.knowledge.graph import Direction, Edge, EdgeType, Label, Node
-from contextive.store.sqlite.connection import Database, Row, handles_errors
-from contextive.store.sqlite.graph_writer import SEARCH_SEPARATOR
-from contextive.store.sqlite.rows import encode_json, name_hash
+from contextive.store.sql.database import ALL_ROWS, Row, SqlConnection, SqlDatabase, handles_errors
+from contextive.store.sql.graph_writer import SEARCH_SEPARATOR
+from contextive.store.sql.rows import encode_json, name_hash
 from contextive.store.values import NamedNode, NumberedEdges
 
 _MANY_EDGES = 50_000
@@ -30,16 +29,17 @@ _ENDS: dict[Direction, tuple[tuple[str, str], ...]] = {
     "both": (("source", "target"), ("target", "source")),
 }
 """The columns of the near and the far end of an edge, by direction."""
+_NODES_GIVEN = "FROM json_each(?) g CROSS JOIN node n ON n.number = CAST(g.value AS BIGINT)"
 _MATCHES: tuple[Literal["whole"], Literal["start"], Literal["part"]] = ("whole", "start", "part")
 # The name of a symbol is what follows the path in its key; of anything else, the last part of its key and its name.
 # A name starts at the beginning, and at each part of a qualified name.
 _FIND_NODES = """
-WITH wanted(label, position) AS (SELECT value, key FROM json_each(?1)),
+WITH wanted(label, position) AS (SELECT CAST(value AS BIGINT), key FROM json_each(?1)),
 candidate AS (
   SELECT n.number, n.label, w.position, n.key,
     CASE WHEN n.search IS NULL THEN lower(n.key) ELSE n.search END AS text
   FROM wanted w CROSS JOIN node n ON n.label = w.label
-  WHERE CASE WHEN n.search IS NULL THEN instr(lower(n.key), ?2) ELSE instr(n.search, ?2) END
+  WHERE CASE WHEN n.search IS NULL THEN instr(lower(n.key), ?2) ELSE instr(n.search, ?2) END > 0
 ),
 named AS (
   SELECT number, position, key, label = ?3 AS is_symbol, char(31) || CASE label
@@ -49,9 +49,10 @@ named AS (
 ),
 ranked AS (
   SELECT number, position, key, CASE
-    WHEN instr(name, char(31) || ?2 || char(31)) OR instr(name, '#' || ?2 || char(31))
-      OR (is_symbol AND instr(name, '.' || ?2 || char(31))) THEN 0
-    WHEN instr(name, char(31) || ?2) OR instr(name, '#' || ?2) OR (is_symbol AND instr(name, '.' || ?2)) THEN 1
+    WHEN instr(name, char(31) || ?2 || char(31)) > 0 OR instr(name, '#' || ?2 || char(31)) > 0
+      OR (is_symbol AND instr(name, '.' || ?2 || char(31)) > 0) THEN 0
+    WHEN instr(name, char(31) || ?2) > 0 OR instr(name, '#' || ?2) > 0
+      OR (is_symbol AND instr(name, '.' || ?2) > 0) THEN 1
     ELSE 2 END AS rank
   FROM named ORDER BY rank, position, length(key), key LIMIT ?4 OFFSET ?5
 )
@@ -60,14 +61,14 @@ ORDER BY r.rank, r.position, length(r.key), r.key
 """
 
 
-class SqliteGraph:
+class SqlGraph:
     """Reads the graph that is merged from the statements of all owners; see `graph_writer`."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: SqlDatabase) -> None:
         self._database = database
         self._words: dict[str, int] = {}
         self._texts: dict[int, str] = {}
-        self._loaded_from: tuple[int, int] | None = None
+        self._loaded_from: Hashable = None
 
     def _word_numbers(self) -> Mapping[str, int]:
         """The numbers of labels and edge types."""
@@ -130,7 +131,7 @@ class SqliteGraph:
 
     @handles_errors
     def nodes_keyed(self, label: str, key: str) -> tuple[Node, ...]:
-        found = self._page("n.hash = ? AND n.label = ?", (name_hash(key), self._word_numbers().get(label)), -1)
+        found = self._page("n.hash = ? AND n.label = ?", (name_hash(key), self._word_numbers().get(label)), ALL_ROWS)
         return tuple(node for node in found if node.key.casefold() == key.casefold())
 
     ##= docs/spec/knowledge.md#km-graph-search
@@ -178,7 +179,7 @@ class SqliteGraph:
         with self._database.snapshot() as connection:
             return self._edges_at(connection, self._numbers(connection, frontier), types, direction, limit)
 
-    def _numbers(self, connection: sqlite3.Connection, frontier: Iterable[str]) -> dict[int, str]:
+    def _numbers(self, connection: SqlConnection, frontier: Iterable[str]) -> dict[int, str]:
         """The nodes of the frontier by number."""
         numbers: dict[int, str] = {}
         for label, keys in _by_label(frontier).items():
@@ -198,7 +199,7 @@ class SqliteGraph:
     @handles_errors
     def nodes_numbered(self, numbers: Iterable[int]) -> dict[int, Node]:
         found = self._database.read(
-            "SELECT n.number, n.label, n.key, n.properties FROM json_each(?) g CROSS JOIN node n ON n.number = g.value",
+            f"SELECT n.number, n.label, n.key, n.properties {_NODES_GIVEN}",
             (json.dumps(list(numbers)),),
         )
         # One call decodes all properties: for small ones the call itself costs the most.
@@ -215,8 +216,8 @@ class SqliteGraph:
         with self._database.snapshot() as connection:
             for near, far in _ENDS["both"]:
                 rows = connection.execute(
-                    f"SELECT e.{near}, e.type, e.{far} FROM json_each(?) g CROSS JOIN edge e ON e.{near} = g.value"
-                    f" {type_condition} LIMIT ?",
+                    f"SELECT e.{near}, e.type, e.{far} FROM json_each(?) g CROSS JOIN edge e"
+                    f" ON e.{near} = CAST(g.value AS BIGINT) {type_condition} LIMIT ?",
                     (wanted, _MANY_EDGES + 1),
                 ).fetchall()
                 if len(rows) > limit:
@@ -233,7 +234,7 @@ class SqliteGraph:
 
     def _edges_at(
         self,
-        connection: sqlite3.Connection,
+        connection: SqlConnection,
         numbers: Mapping[int, str],
         types: Sequence[str],
         direction: Direction,
@@ -245,8 +246,8 @@ class SqliteGraph:
         named: dict[str, Iterable[_NamedEdge]] = {}
         for near, far in _ENDS[direction]:
             found[near] = connection.execute(
-                f"SELECT e.{near}, e.type, e.{far}, e.by_name, e.line FROM json_each(?) g CROSS JOIN edge e ON e.{near} = g.value"
-                f" {type_condition} LIMIT ?",
+                f"SELECT e.{near}, e.type, e.{far}, e.by_name, e.line FROM json_each(?) g CROSS JOIN edge e"
+                f" ON e.{near} = CAST(g.value AS BIGINT) {type_condition} LIMIT ?",
                 (wanted, _MANY_EDGES + 1),
             ).fetchall()
             if len(found[near]) > _MANY_EDGES:
@@ -272,15 +273,13 @@ class SqliteGraph:
         )
         return tuple(_as_edges(sorted(all_edges)))
 
-    def _ids(
-        self, connection: sqlite3.Connection, wanted: AbstractSet[int], known: Mapping[int, str]
-    ) -> Mapping[int, str]:
+    def _ids(self, connection: SqlConnection, wanted: AbstractSet[int], known: Mapping[int, str]) -> Mapping[int, str]:
         """The ids of nodes by number. Each node is read only once, even if many edges lead to it."""
         missing = wanted - known.keys()
         if not missing:
             return known
         found = connection.execute(
-            "SELECT n.number, n.label, n.key FROM json_each(?) g CROSS JOIN node n ON n.number = g.value",
+            f"SELECT n.number, n.label, n.key {_NODES_GIVEN}",
             (json.dumps(list(missing)),),
         ).fetchall()
         labels = {label: self._text(label) for label in {row[1] for row in found}}
@@ -291,14 +290,15 @@ class SqliteGraph:
         return {kind: self._text(kind) for kind in {row[1] for row in found}}
 
     def _first_edges(
-        self, connection: sqlite3.Connection, number: int, types: Sequence[str], limit: int, near: str, far: str
+        self, connection: SqlConnection, number: int, types: Sequence[str], limit: int, near: str, far: str
     ) -> Iterator[tuple[str, str, int, int, int, int]]:
         """The first edges of a node: names of type and other node, by_name and line, numbers of type and other node."""
         # Sorted by name and not by number: which edges are cut off must not depend on the history of the index.
         found = connection.execute(
             f"SELECT k.text, l.text || ':' || n.key, min(e.by_name << 32 | e.line), e.type, e.{far} FROM edge e"
             f" JOIN node n ON n.number = e.{far} JOIN word k ON k.number = e.type JOIN word l ON l.number = n.label"
-            f" WHERE e.{near} = ? {self._type_condition(types)} GROUP BY e.type, e.{far} ORDER BY 1, 2 LIMIT ?",
+            f" WHERE e.{near} = ? {self._type_condition(types)} GROUP BY k.text, l.text, n.key, e.type, e.{far}"
+            " ORDER BY 1, 2 LIMIT ?",
             (number, limit),
         )
         for kind, other, site, kind_number, other_number in found:
@@ -314,7 +314,9 @@ class SqliteGraph:
         with self._database.snapshot() as connection:
             degrees: dict[str, int] = defaultdict(int)
             for number in self._numbers(connection, [node_id]):
-                for kind, count in connection.execute(f"SELECT type, count(*) FROM ({edges}) GROUP BY type", (number,)):
+                for kind, count in connection.execute(
+                    f"SELECT type, count(*) FROM ({edges}) e GROUP BY type", (number,)
+                ):
                     degrees[self._text(kind)] += count
         return dict(sorted(degrees.items()))
 

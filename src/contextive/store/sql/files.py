@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any, NamedTuple
@@ -14,14 +13,15 @@ from typing import Any, NamedTuple
 from contextive.knowledge.artifact import Artifact, ArtifactType, Totals
 from contextive.knowledge.chunk import Chunk
 from contextive.knowledge.symbol import Reference, Symbol, TypeHint
-from contextive.store.sqlite import rows
-from contextive.store.sqlite.connection import Database, handles_errors
+from contextive.store.sql import rows
+from contextive.store.sql.database import ALL_ROWS, SqlConnection, SqlDatabase, handles_errors
 from contextive.store.values import ArtifactRow, ChunkHeader, ChunkRow, LedgerEntry, SymbolName
 
 _ARTIFACT = ", ".join(f"a.{column}" for column in rows.ARTIFACT_COLUMNS.split(", "))
 _SYMBOL = ", ".join(f"s.{column}" for column in rows.SYMBOL_COLUMNS.split(", "))
 _CHUNK = "c.number, c.artifact, c.sequence, c.kind, c.title, c.text, c.line_start, c.line_end, c.digest, c.tags, c.id"
 _WANTED = "json_each(?) g CROSS JOIN chunk c ON "
+_BY_NUMBER = f"{_WANTED}c.number = CAST(g.value AS BIGINT)"
 _MAX_CACHED = 10_000
 _WITH_COUNTS = (
     f"SELECT {_ARTIFACT}, (SELECT count(*) FROM chunk WHERE artifact = a.number),"
@@ -37,10 +37,10 @@ class _ArtifactCache(NamedTuple):
     artifacts: dict[int, Artifact]
 
 
-class SqliteFiles:
+class SqlFiles:
     """Reads the rows that were parsed from files."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: SqlDatabase) -> None:
         self._database = database
         self._cache = _ArtifactCache(None, {})
 
@@ -50,7 +50,7 @@ class SqliteFiles:
     def ledger(self) -> dict[str, LedgerEntry]:
         found = self._database.read(
             "SELECT a.path, l.digest, l.size, l.modified_ns, l.changed_ns, l.inode, l.parser"
-            " FROM ledger l JOIN artifact a ON a.number = l.artifact"
+            " FROM ledger l JOIN artifact a ON a.number = l.artifact ORDER BY l.artifact"
         )
         return {
             path: LedgerEntry(
@@ -63,14 +63,16 @@ class SqliteFiles:
         where = "WHERE NOT EXISTS (SELECT 1 FROM chunk WHERE artifact = a.number) " if without_chunks else ""
         with self._database.handling_errors():
             found = self._database.read(
-                f"{_WITH_COUNTS}{where}ORDER BY a.path LIMIT ?", (-1 if limit is None else limit,)
+                f"{_WITH_COUNTS}{where}ORDER BY a.path LIMIT ?", (ALL_ROWS if limit is None else limit,)
             )
             for row in found:
                 yield _artifact_row(row)
 
     @handles_errors
     def totals(self) -> dict[ArtifactType, Totals]:
-        files: dict[ArtifactType, int] = dict(self._database.read("SELECT type, count(*) FROM artifact GROUP BY type"))
+        files: dict[ArtifactType, int] = dict(
+            self._database.read("SELECT type, count(*) FROM artifact GROUP BY type ORDER BY type")
+        )
         of_type = "SELECT a.type, count(*) FROM chunk c JOIN artifact a ON a.number = c.artifact GROUP BY a.type"
         chunks: dict[ArtifactType, int] = dict(self._database.read(of_type))
         return {kind: Totals(count, chunks.get(kind, 0)) for kind, count in files.items()}
@@ -103,7 +105,8 @@ class SqliteFiles:
         with self._database.handling_errors():
             found = self._database.read(
                 f"SELECT a.path, {_SYMBOL} FROM symbol s JOIN artifact a ON a.number = s.artifact"
-                " WHERE s.name_hash IN (SELECT value FROM json_each(?)) ORDER BY a.path, s.line_start, s.line_end, s.id",
+                " WHERE s.name_hash IN (SELECT CAST(value AS BIGINT) FROM json_each(?))"
+                " ORDER BY a.path, s.line_start, s.line_end, s.id",
                 (json.dumps(sorted({rows.name_hash(name) for name in wanted})),),
             )
             for row in found:
@@ -141,7 +144,7 @@ class SqliteFiles:
     @handles_errors
     def chunks(self, numbers: Sequence[int]) -> dict[int, ChunkRow]:
         wanted = json.dumps([int(number) for number in dict.fromkeys(numbers)])
-        return {row.number: row for row in self._chunk_rows(_WANTED + "c.number = g.value", wanted)}
+        return {row.number: row for row in self._chunk_rows(_BY_NUMBER, wanted)}
 
     @handles_errors
     def chunk_headers(self, numbers: Sequence[int], *, with_symbols: bool) -> dict[int, ChunkHeader]:
@@ -149,13 +152,13 @@ class SqliteFiles:
         symbols: dict[int, list[SymbolName]] = {}
         with self._database.snapshot() as connection:
             found = connection.execute(
-                f"SELECT c.number, c.sequence, c.artifact, c.title FROM {_WANTED} c.number = g.value", (wanted,)
+                f"SELECT c.number, c.sequence, c.artifact, c.title FROM {_BY_NUMBER}", (wanted,)
             ).fetchall()
             artifacts = self._artifacts_of(connection, {artifact for _, _, artifact, _ in found})
             if with_symbols:
                 for number, name, qualified in connection.execute(
                     "SELECT h.chunk, s.name, s.qualified_name FROM json_each(?) g CROSS JOIN chunk_symbol h"
-                    " ON h.chunk = g.value CROSS JOIN symbol s ON s.number = h.symbol",
+                    " ON h.chunk = CAST(g.value AS BIGINT) CROSS JOIN symbol s ON s.number = h.symbol",
                     (wanted,),
                 ):
                     symbols.setdefault(number, []).append(SymbolName(name, qualified))
@@ -181,8 +184,9 @@ class SqliteFiles:
                 return []
             artifacts = self._artifacts_of(connection, {row[1] for row in found})
             symbol_rows = connection.execute(
-                f"SELECT h.chunk, {_SYMBOL} FROM json_each(?) n CROSS JOIN chunk_symbol h ON h.chunk = n.value"
-                " CROSS JOIN symbol s ON s.number = h.symbol ORDER BY n.rowid, h.ordinal",
+                f"SELECT h.chunk, {_SYMBOL} FROM json_each(?) n CROSS JOIN chunk_symbol h"
+                " ON h.chunk = CAST(n.value AS BIGINT)"
+                " CROSS JOIN symbol s ON s.number = h.symbol ORDER BY n.key, h.ordinal",
                 (json.dumps([row[0] for row in found]),),
             ).fetchall()
         symbols: dict[int, list[Symbol]] = {}
@@ -190,7 +194,7 @@ class SqliteFiles:
             symbols.setdefault(number, []).append(Symbol(*columns))
         return [_chunk_row(row, artifacts[row[1]], tuple(symbols.get(row[0], ()))) for row in found]
 
-    def _artifacts_of(self, connection: sqlite3.Connection, numbers: AbstractSet[int]) -> dict[int, Artifact]:
+    def _artifacts_of(self, connection: SqlConnection, numbers: AbstractSet[int]) -> dict[int, Artifact]:
         """Artifacts by number, cached until any artifact changes: most results come from the same few files."""
         (stamp,) = connection.execute("SELECT artifact_stamp FROM progress").fetchone()
         if self._cache.stamp != stamp:
@@ -198,7 +202,7 @@ class SqliteFiles:
         known = self._cache.artifacts
         if missing := numbers - known.keys():
             found = connection.execute(
-                f"SELECT a.number, {_ARTIFACT} FROM json_each(?) g CROSS JOIN artifact a ON a.number = g.value",
+                f"SELECT a.number, {_ARTIFACT} FROM json_each(?) g CROSS JOIN artifact a ON a.number = CAST(g.value AS BIGINT)",
                 (json.dumps(list(missing)),),
             ).fetchall()
             if len(known) >= _MAX_CACHED:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from contextive.store.sqlite.filters import Numbers
+from contextive.store.sql.filters import Numbers
 
 if TYPE_CHECKING:
     import numpy as np

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from contextive.knowledge.tokeniser import tokenise_joined
-from contextive.store.sqlite.rows import decode_names
+from contextive.store.sql.database import SqlConnection
+from contextive.store.sql.rows import decode_names
 
 _DOCUMENTS = (
     "SELECT c.number, c.title, c.text, a.git_timestamp, c.tags, a.path, a.type, a.namespace, a.subsystem, a.tags"
-    " FROM json_each(?) g CROSS JOIN chunk c ON c.number = g.value JOIN artifact a ON a.number = c.artifact"
+    " FROM json_each(?) g CROSS JOIN chunk c ON c.number = CAST(g.value AS BIGINT) JOIN artifact a ON a.number = c.artifact"
 )
 _SYMBOLS = (
     "SELECT h.chunk, s.name, s.qualified_name, s.kind, s.language"
-    " FROM json_each(?) g CROSS JOIN chunk_symbol h ON h.chunk = g.value JOIN symbol s ON s.number = h.symbol"
+    " FROM json_each(?) g CROSS JOIN chunk_symbol h ON h.chunk = CAST(g.value AS BIGINT) JOIN symbol s ON s.number = h.symbol"
 )
 
 
@@ -34,7 +34,7 @@ class LexicalDocument:
     updated: float | None
 
 
-def read_documents(connection: sqlite3.Connection, numbers: Sequence[int]) -> Iterator[LexicalDocument]:
+def read_documents(connection: SqlConnection, numbers: Sequence[int]) -> Iterator[LexicalDocument]:
     """The documents of those chunks that exist."""
     wanted = json.dumps(list(numbers))
     symbols: dict[int, list[tuple[str, ...]]] = defaultdict(list)

@@ -13,12 +13,13 @@ see them.
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 from contextive.knowledge.graph import EDGE_TYPES, LABELS, Edge, Layer
-from contextive.store.sqlite.rows import encode_json, name_hash
+from contextive.store.sql.database import SqlConnection
+from contextive.store.sql.rows import encode_json, name_hash
 
 FILE_OWNER, LAYER_OWNER = 0, 1
 SEARCH_SEPARATOR = "\x1f"
@@ -28,20 +29,32 @@ IdEdge = tuple[str, int, str, bool, int]
 """An edge: source id, number of its type, target id, whether it is by name, line."""
 
 
-def add_words(connection: sqlite3.Connection) -> None:
-    """Assign a number to every label and edge type that does not have one yet."""
-    connection.executemany("INSERT OR IGNORE INTO word (text) VALUES (?)", [(word,) for word in (*LABELS, *EDGE_TYPES)])
+def add_words(connection: SqlConnection) -> dict[str, int]:
+    """The number of every label and edge type; those that do not have one yet get one."""
+    select = "SELECT text, number FROM word"
+    numbers: dict[str, int] = dict(connection.execute(select).fetchall())
+    missing = [(word,) for word in (*LABELS, *EDGE_TYPES) if word not in numbers]
+    if missing:
+        connection.executemany("INSERT INTO word (text) VALUES (?) ON CONFLICT DO NOTHING", missing)
+        numbers = dict(connection.execute(select).fetchall())
+    return numbers
 
 
 class GraphWriter:
     """Writes the statements of owners in one transaction."""
 
-    def __init__(self, connection: sqlite3.Connection, words: Mapping[str, int]) -> None:
+    def __init__(self, connection: SqlConnection) -> None:
         self._connection = connection
-        self._words = words
-        self._labels = {number: text for text, number in words.items()}
         self._numbers: dict[str, int] = {}
         self._has_loose: bool | None = None
+
+    @cached_property
+    def _words(self) -> Mapping[str, int]:
+        return add_words(self._connection)
+
+    @cached_property
+    def _labels(self) -> Mapping[int, str]:
+        return {number: text for text, number in self._words.items()}
 
     def replace(self, kind: int, name: str, layer: Layer) -> bool:
         """Replace everything that an owner states; returns whether anything changed."""
@@ -81,7 +94,10 @@ class GraphWriter:
             return int(found[0]), False
         if not create:
             return None, False
-        return self._connection.execute("INSERT INTO owner (kind, name) VALUES (?, ?)", (kind, name)).lastrowid, True
+        (number,) = self._connection.execute(
+            "INSERT INTO owner (kind, name) VALUES (?, ?) RETURNING number", (kind, name)
+        ).fetchone()
+        return int(number), True
 
     # Nodes
 
@@ -125,12 +141,12 @@ class GraphWriter:
 
     def _create(self, node_id: str, label: str, key: str, properties: Mapping[str, Any], text: str) -> int | None:
         """The number of a new node; None if the node exists already."""
-        cursor = self._connection.execute(
+        found = self._connection.execute(
             "INSERT INTO node (label, hash, key, search, properties, disputed) VALUES (?, ?, ?, ?, ?, 0)"
-            " ON CONFLICT DO NOTHING",
+            " ON CONFLICT DO NOTHING RETURNING number",
             (self._words[label], name_hash(key), key, search_text(key, properties), text),
-        )
-        return cursor.lastrowid if cursor.rowcount else None
+        ).fetchone()
+        return None if found is None else int(found[0])
 
     def _number(self, node_id: str) -> int | None:
         number = self._numbers.get(node_id)
@@ -177,7 +193,8 @@ class GraphWriter:
             return False
         (disputed,) = self._connection.execute("SELECT disputed FROM node WHERE number = ?", (number,)).fetchone()
         twin = self._connection.execute(
-            "SELECT 1 FROM statement WHERE node = ? AND properties IS ? LIMIT 1", (number, text)
+            "SELECT 1 FROM statement WHERE node = ?1 AND (properties = ?2 OR (properties IS NULL AND ?2 IS NULL)) LIMIT 1",
+            (number, text),
         ).fetchone()
         if disputed or twin is None:
             self._merge(number)
@@ -277,7 +294,9 @@ class GraphWriter:
         values = list(edges)
         if values:
             self._has_loose = True
-            self._connection.executemany("INSERT OR IGNORE INTO loose_edge VALUES (?, ?, ?, ?, ?, ?)", values)
+            self._connection.executemany(
+                "INSERT INTO loose_edge VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING", values
+            )
 
     def _connect_loose_edges(self, node_ids: Sequence[str]) -> None:
         """Turn loose edges of these nodes into edges if both ends exist now."""
@@ -291,7 +310,8 @@ class GraphWriter:
             if first is None or second is None:
                 continue
             self._connection.execute(
-                "INSERT OR IGNORE INTO edge VALUES (?, ?, ?, ?, ?, ?)", (first, kind, second, owner, by_name, line)
+                "INSERT INTO edge VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+                (first, kind, second, owner, by_name, line),
             )
             self._connection.execute(
                 "DELETE FROM loose_edge WHERE owner = ? AND source = ? AND type = ? AND target = ?",

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from contextive.knowledge.query_words import TermCounts
-from contextive.store.sqlite.filters import folded
-from contextive.store.sqlite.lexical_documents import LexicalDocument
-from contextive.store.sqlite.malloc import lower_trim_threshold, trim_malloc
+from contextive.store.sql.filters import folded
+from contextive.store.sql.lexical_documents import LexicalDocument
+from contextive.store.sql.malloc import lower_trim_threshold, trim_malloc
 from contextive.store.values import ChunkFilter, Hit, LexicalQuery
 
 if TYPE_CHECKING:

@@ -20,17 +20,16 @@ import logging
 import os
 import re
 import secrets
-import sqlite3
 import threading
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from contextive.store.sqlite.connection import Database
-from contextive.store.sqlite.filters import Filters
-from contextive.store.sqlite.locks import FileLock
-from contextive.store.sqlite.progress import (
+from contextive.store.sql.database import SqlConnection, SqlDatabase
+from contextive.store.sql.filters import Filters
+from contextive.store.sql.locks import FileLock
+from contextive.store.sql.progress import (
     ProgressRow,
     SidecarManifest,
     can_catch_up,
@@ -39,8 +38,8 @@ from contextive.store.sqlite.progress import (
     read_sidecar_manifest,
     write_sidecar_manifest,
 )
-from contextive.store.sqlite.quantisation import decode_vectors, error_bound, normalised, quantise
-from contextive.store.sqlite.vector_scan import ROUNDING, dot_products, kth_best, membership, possible_top_k, top_scored
+from contextive.store.sql.quantisation import decode_vectors, error_bound, normalised, quantise
+from contextive.store.sql.vector_scan import ROUNDING, dot_products, kth_best, membership, possible_top_k, top_scored
 from contextive.store.values import ChunkFilter, Discrepancy, Hit, SearchHits, VectorModel
 
 if TYPE_CHECKING:
@@ -81,7 +80,7 @@ class Matrix:
 class VectorSidecar:
     """The vectors of one model."""
 
-    def __init__(self, database: Database, filters: Filters, model: VectorModel) -> None:
+    def __init__(self, database: SqlDatabase, filters: Filters, model: VectorModel) -> None:
         self._database = database
         self._filters = filters
         self._model = model
@@ -181,7 +180,7 @@ class VectorSidecar:
         except OSError:
             self._matrix = self._manifest_stat = None
             return None
-        self._database.reader()  # notices if the database file was replaced
+        self._database.reopen_if_replaced()
         manifest_stat = (status.st_mtime_ns, status.st_ino, self._database.identity)
         if manifest_stat == self._manifest_stat:
             return self._matrix
@@ -261,7 +260,7 @@ class VectorSidecar:
             changed = [
                 number
                 for (number,) in connection.execute(
-                    "SELECT DISTINCT chunk FROM change WHERE seq > ?", (matrix.manifest.seq,)
+                    "SELECT DISTINCT chunk FROM change WHERE seq > ? ORDER BY chunk", (matrix.manifest.seq,)
                 )
             ]
             fresh = self._rows(connection, changed)
@@ -289,7 +288,7 @@ class VectorSidecar:
             stream.write(added.tobytes())
         write_sidecar_manifest(self._manifest_path, manifest)
 
-    def _rewrite(self, connection: sqlite3.Connection, progress: ProgressRow) -> None:
+    def _rewrite(self, connection: SqlConnection, progress: ProgressRow) -> None:
         place = f"{self._name}-{secrets.token_hex(6)}.i8"
         path = self._directory / place
         checksum, count = 0, 0
@@ -325,18 +324,20 @@ class VectorSidecar:
         manifest = SidecarManifest(VERSION, "memory", progress.generation, progress.stamp, len(rows))
         self._in_memory, self._matrix = True, _matrix(manifest, rows)
 
-    def _all_rows(self, connection: sqlite3.Connection) -> Iterator[NDArray[Any]]:
-        cursor = connection.execute(
-            "SELECT v.chunk, c.artifact, v.data FROM vector v JOIN chunk c ON c.number = v.chunk WHERE v.model ="
-            " (SELECT number FROM vector_model WHERE name = ? AND dimensions = ?) ORDER BY v.chunk",
-            (self._model.name, self._model.dimensions),
-        )
-        while found := cursor.fetchmany(_BATCH):
+    def _all_rows(self, connection: SqlConnection) -> Iterator[NDArray[Any]]:
+        last = 0
+        while found := connection.execute(
+            "SELECT v.chunk, c.artifact, v.data FROM vector v JOIN chunk c ON c.number = v.chunk WHERE v.chunk > ?"
+            " AND v.model = (SELECT number FROM vector_model WHERE name = ? AND dimensions = ?)"
+            " ORDER BY v.chunk LIMIT ?",
+            (last, self._model.name, self._model.dimensions, _BATCH),
+        ).fetchall():
             yield _encode_rows(found, self._model.dimensions)
+            last = found[-1][0]
 
-    def _rows(self, connection: sqlite3.Connection, numbers: list[int]) -> NDArray[Any]:
+    def _rows(self, connection: SqlConnection, numbers: list[int]) -> NDArray[Any]:
         found = connection.execute(
-            "SELECT v.chunk, c.artifact, v.data FROM json_each(?) g CROSS JOIN vector v ON v.chunk = g.value"
+            "SELECT v.chunk, c.artifact, v.data FROM json_each(?) g CROSS JOIN vector v ON v.chunk = CAST(g.value AS BIGINT)"
             " JOIN chunk c ON c.number = v.chunk WHERE v.model ="
             " (SELECT number FROM vector_model WHERE name = ? AND dimensions = ?) ORDER BY v.chunk",
             (json.dumps(numbers), self._model.name, self._model.dimensions),
@@ -376,11 +377,11 @@ class VectorSidecar:
             self._matrix = self._manifest_stat = None
 
 
-def read_vectors(database: Database, model: VectorModel, numbers: Sequence[int]) -> list[tuple[Any, ...]]:
+def read_vectors(database: SqlDatabase, model: VectorModel, numbers: Sequence[int]) -> list[tuple[Any, ...]]:
     """Number and stored vector of each of these chunks that has one."""
     return database.read(
-        "SELECT v.chunk, v.data FROM json_each(?) g CROSS JOIN vector v ON v.chunk = g.value WHERE v.model ="
-        " (SELECT number FROM vector_model WHERE name = ? AND dimensions = ?)",
+        "SELECT v.chunk, v.data FROM json_each(?) g CROSS JOIN vector v ON v.chunk = CAST(g.value AS BIGINT)"
+        " WHERE v.model = (SELECT number FROM vector_model WHERE name = ? AND dimensions = ?)",
         (json.dumps(numbers), model.name, model.dimensions),
     )
 

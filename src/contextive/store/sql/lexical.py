@@ -21,14 +21,14 @@ from typing import Any, TypeVar
 
 from contextive.errors import Unavailable
 from contextive.knowledge.query_words import TermCounts
-from contextive.store.sqlite import fts, tantivy_engine
-from contextive.store.sqlite.connection import Database
-from contextive.store.sqlite.directory import can_write
-from contextive.store.sqlite.filters import Filters
-from contextive.store.sqlite.fts import FtsEngine
-from contextive.store.sqlite.lexical_documents import read_documents
-from contextive.store.sqlite.locks import FileLock
-from contextive.store.sqlite.progress import (
+from contextive.store.disk_probe import can_write
+from contextive.store.sql import fts, tantivy_engine
+from contextive.store.sql.database import SqlDatabase
+from contextive.store.sql.filters import Filters
+from contextive.store.sql.fts import FtsEngine
+from contextive.store.sql.lexical_documents import read_documents
+from contextive.store.sql.locks import FileLock
+from contextive.store.sql.progress import (
     ProgressRow,
     SidecarManifest,
     can_catch_up,
@@ -37,7 +37,7 @@ from contextive.store.sqlite.progress import (
     read_sidecar_manifest,
     write_sidecar_manifest,
 )
-from contextive.store.sqlite.tantivy_engine import TantivyEngine
+from contextive.store.sql.tantivy_engine import TantivyEngine
 from contextive.store.values import ChunkFilter, Discrepancy, Hit, LexicalQuery, SearchHits
 
 VERSION = 1
@@ -57,7 +57,7 @@ _T = TypeVar("_T")
 class LexicalSidecar:
     """BM25 over the chunks of a database."""
 
-    def __init__(self, database: Database, filters: Filters) -> None:
+    def __init__(self, database: SqlDatabase, filters: Filters) -> None:
         self._database = database
         self._filters = filters
         self._writable = database.directory.is_writable
@@ -190,7 +190,7 @@ class LexicalSidecar:
             except FileNotFoundError:
                 self._engine = self._manifest = self._manifest_stat = None
                 return None
-            self._database.reader()  # notices if the database file was replaced
+            self._database.reopen_if_replaced()
             manifest_stat = (status.st_mtime_ns, status.st_ino, self._database.identity)
             self._last_read = manifest_stat[:2]
             if manifest_stat != self._manifest_stat:
@@ -247,9 +247,9 @@ class LexicalSidecar:
 
     def _backlog(self, progress: ProgressRow, manifest: SidecarManifest | None) -> int:
         if manifest is None or manifest.seq is None or manifest.seq < progress.floor:
-            sql, values = "SELECT count(*) FROM (SELECT 1 FROM chunk LIMIT ?)", (SMALL_BACKLOG + 1,)
+            sql, values = "SELECT count(*) FROM (SELECT 1 FROM chunk LIMIT ?) c", (SMALL_BACKLOG + 1,)
         else:
-            sql = "SELECT count(*) FROM (SELECT 1 FROM change WHERE seq > ? AND kind = 0 LIMIT ?)"
+            sql = "SELECT count(*) FROM (SELECT 1 FROM change WHERE seq > ? AND kind = 0 LIMIT ?) c"
             values = (manifest.seq, SMALL_BACKLOG + 1)  # type: ignore[assignment]
         return int(self._database.read(sql, values)[0][0])
 
@@ -279,7 +279,7 @@ class LexicalSidecar:
                 numbers = [
                     number
                     for (number,) in connection.execute(
-                        "SELECT DISTINCT chunk FROM change WHERE seq > ? AND kind = 0", (manifest.seq,)
+                        "SELECT DISTINCT chunk FROM change WHERE seq > ? AND kind = 0 ORDER BY chunk", (manifest.seq,)
                     )
                 ]
             else:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from contextive.file_writing import write_file
-from contextive.store.sqlite.connection import Database
+from contextive.store.sql.database import SqlConnection, SqlDatabase
 
 
 class ProgressRow(NamedTuple):
@@ -33,7 +32,7 @@ _PROGRESS = (
 )
 
 
-def read_progress(database: Database) -> ProgressRow:
+def read_progress(database: SqlDatabase) -> ProgressRow:
     return ProgressRow(*database.read(_PROGRESS)[0])
 
 
@@ -83,7 +82,7 @@ def write_sidecar_manifest(path: Path, manifest: SidecarManifest) -> None:
     write_file(path, json.dumps(asdict(manifest)).encode(), mode=0o600, durable=False)
 
 
-def can_catch_up(connection: sqlite3.Connection, manifest: SidecarManifest, progress: ProgressRow) -> bool:
+def can_catch_up(connection: SqlConnection, manifest: SidecarManifest, progress: ProgressRow) -> bool:
     """Whether the manifest's generation is in the history of this database, and all changes since then are known."""
     if manifest.seq is None or not progress.floor <= manifest.seq <= progress.generation:
         return False
@@ -91,5 +90,5 @@ def can_catch_up(connection: sqlite3.Connection, manifest: SidecarManifest, prog
     return bool(found == (manifest.stamp,))
 
 
-def progress_in(connection: sqlite3.Connection) -> ProgressRow:
+def progress_in(connection: SqlConnection) -> ProgressRow:
     return ProgressRow(*connection.execute(_PROGRESS).fetchone())

@@ -18,9 +18,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from contextive.knowledge.query_words import TermCounts
-from contextive.store.sqlite.filters import Numbers
-from contextive.store.sqlite.lexical_documents import LexicalDocument
-from contextive.store.sqlite.tantivy_engine import TITLE_WEIGHT
+from contextive.store.sql.filters import Numbers
+from contextive.store.sql.lexical_documents import LexicalDocument
+from contextive.store.sql.tantivy_engine import TITLE_WEIGHT
 from contextive.store.values import Hit, LexicalQuery
 
 _FIELDS = (("body", 1.0), ("title", TITLE_WEIGHT))

@@ -8,13 +8,13 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
 
 from contextive.knowledge.query_words import TermCounts
-from contextive.store.sqlite import rows
-from contextive.store.sqlite.connection import Database, handles_errors
-from contextive.store.sqlite.filters import Filters
-from contextive.store.sqlite.lexical import LexicalSidecar
-from contextive.store.sqlite.progress import ProgressRow, read_progress
-from contextive.store.sqlite.quantisation import normalised
-from contextive.store.sqlite.vectors import VectorSidecar, read_vectors, score_exactly
+from contextive.store.sql import rows
+from contextive.store.sql.database import SqlDatabase, handles_errors
+from contextive.store.sql.filters import Filters
+from contextive.store.sql.lexical import LexicalSidecar
+from contextive.store.sql.progress import ProgressRow, read_progress
+from contextive.store.sql.quantisation import normalised
+from contextive.store.sql.vectors import VectorSidecar, read_vectors, score_exactly
 from contextive.store.values import ChunkFilter, Discrepancy, LexicalQuery, PendingChunk, SearchHits, VectorModel
 
 if TYPE_CHECKING:
@@ -36,10 +36,10 @@ HAS_VECTOR_PACKAGES: Final = find_spec("numpy") is not None and find_spec("simsi
 """Whether the extra `vectors` is installed. Without it, stored embeddings are kept and not used."""
 
 
-class SqliteSearch:
+class SqlSearch:
     """Searches chunks. The sidecars are created when they are first needed."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: SqlDatabase) -> None:
         self._database = database
         self._filters = Filters(database)
         self._lexical = LexicalSidecar(database, self._filters)
@@ -87,6 +87,7 @@ class SqliteSearch:
     def vector_counts(self) -> dict[VectorModel, int]:
         found = self._database.read(
             "SELECT m.name, m.dimensions, (SELECT count(*) FROM vector WHERE model = m.number) FROM vector_model m"
+            " ORDER BY m.number"
         )
         return {VectorModel(name, dimensions): count for name, dimensions, count in found if count}
 

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import secrets
-import sqlite3
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -16,9 +15,10 @@ from contextive.knowledge.artifact import Artifact, LastCommit, ParsedArtifact
 from contextive.knowledge.chunk import Chunk
 from contextive.knowledge.graph import Layer
 from contextive.knowledge.symbol import Symbol, last_part
-from contextive.store.sqlite import records, rows
-from contextive.store.sqlite.graph_writer import FILE_OWNER, LAYER_OWNER, GraphWriter
-from contextive.store.sqlite.quantisation import encode_vector
+from contextive.store.sql import records, rows
+from contextive.store.sql.database import SqlConnection
+from contextive.store.sql.graph_writer import FILE_OWNER, LAYER_OWNER, GraphWriter
+from contextive.store.sql.quantisation import encode_vector
 from contextive.store.values import (
     AuditEntry,
     LedgerEntry,
@@ -36,23 +36,25 @@ CHUNK_CHANGE, VECTOR_CHANGE = 0, 1
 LINKS = "links:"
 _CHANGES_KEPT = 200_000
 """How many changes are kept for sidecars to catch up with. A sidecar that is further behind is rebuilt."""
+_LOCK_PROGRESS = "SELECT generation, next_chunk FROM progress /* FOR UPDATE */"
+"""PostgreSQL runs the comment: SQLite has locked the whole database already."""
+_PUT_BODY = "INSERT INTO {} VALUES (?, ?) ON CONFLICT (artifact) DO UPDATE SET body = excluded.body"
 _DERIVED_TABLES = (
     "loose_edge", "edge", "statement", "node", "owner", "vector", "vector_model", "link_name", "type_hint", "reference_name",
     "reference", "chunk_symbol", "chunk_tag", "symbol", "chunk", "ledger", "artifact", "state", "change",
 )  # fmt: skip
 
 
-class SqliteWriter:
+class SqlWriter:
     """Writes the rows of one transaction. `finish` assigns its generation just before the commit."""
 
-    def __init__(self, connection: sqlite3.Connection, words: Mapping[str, int], pruned_events_up_to: int = 0) -> None:
+    def __init__(self, connection: SqlConnection, pruned_events_up_to: int = 0) -> None:
         self._connection = connection
         self.pruned_events_up_to = pruned_events_up_to
         """The number up to which the search events contain only events with votes."""
-        self._graph = GraphWriter(connection, words)
-        progress = connection.execute("SELECT generation, next_chunk FROM progress").fetchone()
-        self._seq: int = progress[0] + 1
-        self._next_chunk: int = progress[1]
+        self._graph = GraphWriter(connection)
+        self._seq = 0
+        self._next_chunk = 0
         self._next_symbol: int | None = None
         self.needs_sync = False
         """Whether the transaction has rows that must survive a power cut."""
@@ -62,9 +64,16 @@ class SqliteWriter:
         self._changed_chunks: set[int] = set()
         self._changed_vectors: set[int] = set()
 
+    def _begin(self) -> None:
+        """Before the first write of derived rows: only one transaction at a time may assign their numbers."""
+        if not self._seq:
+            progress = self._connection.execute(_LOCK_PROGRESS).fetchone()
+            self._seq, self._next_chunk = progress[0] + 1, progress[1]
+
     # Files
 
     def put_artifact(self, parsed: ParsedArtifact, entry: LedgerEntry, layer: Layer) -> None:
+        self._begin()
         artifact = parsed.artifact
         number, before = self._put_artifact_row(artifact)
         self._put_ledger(number, entry)
@@ -81,6 +90,7 @@ class SqliteWriter:
         self._changed = True
 
     def touch_artifact(self, entry: LedgerEntry, git: LastCommit | None) -> None:
+        self._begin()
         found = self._connection.execute(
             "SELECT number, git_commit, git_timestamp FROM artifact WHERE path = ?", (entry.path,)
         ).fetchone()
@@ -103,6 +113,7 @@ class SqliteWriter:
             )
 
     def remove_artifact(self, path: str) -> None:
+        self._begin()
         self._changed |= self._graph.replace(FILE_OWNER, path, Layer())
         self._changed |= self._graph.replace(LAYER_OWNER, LINKS + path, Layer())
         found = self._connection.execute("SELECT number FROM artifact WHERE path = ?", (path,)).fetchone()
@@ -120,12 +131,11 @@ class SqliteWriter:
         ).fetchone()
         if found is None:
             marks = ", ".join("?" * len(values))
-            cursor = self._connection.execute(
-                f"INSERT INTO artifact ({rows.ARTIFACT_COLUMNS}) VALUES ({marks})", values
-            )
-            assert cursor.lastrowid is not None
+            (created,) = self._connection.execute(
+                f"INSERT INTO artifact ({rows.ARTIFACT_COLUMNS}) VALUES ({marks}) RETURNING number", values
+            ).fetchone()
             self._artifacts_changed = True
-            return cursor.lastrowid, None
+            return int(created), None
         number: int = found[0]
         if found[1:] != values:
             columns = ", ".join(f"{column} = ?" for column in rows.ARTIFACT_COLUMNS.split(", "))
@@ -135,7 +145,10 @@ class SqliteWriter:
 
     def _put_ledger(self, artifact: int, entry: LedgerEntry) -> None:
         self._connection.execute(
-            "INSERT OR REPLACE INTO ledger VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO ledger VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (artifact) DO UPDATE SET"
+            " digest = excluded.digest, size = excluded.size, modified_ns = excluded.modified_ns,"
+            " changed_ns = excluded.changed_ns, inode = excluded.inode, parser = excluded.parser,"
+            " seen_at = excluded.seen_at",
             rows.encode_entry(artifact, entry, time.time()),
         )
 
@@ -147,14 +160,14 @@ class SqliteWriter:
                 return
             self._connection.execute("DELETE FROM reference_name WHERE artifact = ?", (artifact,))
         if parsed.references or not is_new:
-            self._connection.execute("INSERT OR REPLACE INTO reference VALUES (?, ?)", (artifact, body))
+            self._connection.execute(_PUT_BODY.format("reference"), (artifact, body))
         names = sorted({last_part(reference.name) for reference in parsed.references})
         self._connection.executemany("INSERT INTO reference_name VALUES (?, ?)", [(name, artifact) for name in names])
 
     def _put_hints(self, artifact: int, parsed: ParsedArtifact, *, is_new: bool) -> None:
         if parsed.hints:
             body = rows.encode_hints(parsed.hints)
-            self._connection.execute("INSERT OR REPLACE INTO type_hint VALUES (?, ?)", (artifact, body))
+            self._connection.execute(_PUT_BODY.format("type_hint"), (artifact, body))
         elif not is_new:
             self._connection.execute("DELETE FROM type_hint WHERE artifact = ?", (artifact,))
 
@@ -295,6 +308,7 @@ class SqliteWriter:
     ##= docs/spec/knowledge.md#nodes-and-edges
     ##% A node MUST be kept as long as at least one source defines it, and no longer.
     def put_layer(self, name: str, layer: Layer) -> bool:
+        self._begin()
         changed = self._graph.replace(LAYER_OWNER, name, layer)
         self._changed |= changed
         return changed
@@ -317,8 +331,10 @@ class SqliteWriter:
     def put_vectors(self, model: VectorModel, vectors: Sequence[tuple[int, str, Vector]]) -> None:
         if not vectors:
             return
+        self._begin()
         self._connection.execute(
-            "INSERT OR IGNORE INTO vector_model (name, dimensions) VALUES (?, ?)", (model.name, model.dimensions)
+            "INSERT INTO vector_model (name, dimensions) VALUES (?, ?) ON CONFLICT DO NOTHING",
+            (model.name, model.dimensions),
         )
         (number_of_model,) = self._connection.execute(
             "SELECT number FROM vector_model WHERE name = ? AND dimensions = ?", (model.name, model.dimensions)
@@ -332,22 +348,26 @@ class SqliteWriter:
             if found is None or rows.decode_digest(found[0]) != digest:
                 continue
             self._connection.execute(
-                "INSERT OR REPLACE INTO vector VALUES (?, ?, ?)", (number, number_of_model, encode_vector(vector))
+                "INSERT INTO vector VALUES (?, ?, ?)"
+                " ON CONFLICT (chunk) DO UPDATE SET model = excluded.model, data = excluded.data",
+                (number, number_of_model, encode_vector(vector)),
             )
             self._changed_vectors.add(number)
 
     def put_state(self, key: str, value: str | None) -> None:
+        self._begin()
         if value is None:
             cursor = self._connection.execute("DELETE FROM state WHERE key = ?", (key,))
         else:
             cursor = self._connection.execute(
                 "INSERT INTO state VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value"
-                " WHERE value IS NOT excluded.value",
+                " WHERE state.value <> excluded.value",
                 (key, value),
             )
         self._changed |= cursor.rowcount > 0
 
     def clear_derived(self) -> None:
+        self._begin()
         for table in _DERIVED_TABLES:
             self._connection.execute(f"DELETE FROM {table}")
         self._changed_chunks.clear()
@@ -407,7 +427,7 @@ class SqliteWriter:
         ).fetchone()
         if found is not None:
             self._connection.execute("DELETE FROM change WHERE seq <= ?", found)
-            self._connection.execute("UPDATE progress SET change_floor = max(change_floor, ?)", found)
+            self._connection.execute("UPDATE progress SET change_floor = ?1 WHERE change_floor < ?1", found)
         self._connection.execute("DELETE FROM generation WHERE seq < (SELECT change_floor FROM progress)")
 
 

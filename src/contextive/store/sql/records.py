@@ -7,15 +7,14 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import sqlite3
 from collections.abc import Sequence
 
-from contextive.store.sqlite.connection import Database, handles_errors
-from contextive.store.sqlite.rows import encode_json
+from contextive.store.sql.database import SqlConnection, SqlDatabase, handles_errors
+from contextive.store.sql.rows import encode_json
 from contextive.store.values import AuditEntry, Report, ReportKind, Run, SearchEvent, Vote
 
 
-def put_run(connection: sqlite3.Connection, run: Run) -> None:
+def put_run(connection: SqlConnection, run: Run) -> None:
     body = encode_json(dataclasses.asdict(run))
     connection.execute(
         "INSERT INTO run (run_id, profile, created_at, body) VALUES (?, ?, ?, ?) ON CONFLICT (run_id) DO UPDATE"
@@ -24,7 +23,7 @@ def put_run(connection: sqlite3.Connection, run: Run) -> None:
     )
 
 
-def put_report(connection: sqlite3.Connection, report: Report, keep: int) -> None:
+def put_report(connection: SqlConnection, report: Report, keep: int) -> None:
     connection.execute(
         "INSERT INTO report (kind, generated_at, run_id, body) VALUES (?, ?, ?, ?)",
         (report.kind, report.generated_at, report.run_id, encode_json(report.body)),
@@ -39,7 +38,7 @@ def put_report(connection: sqlite3.Connection, report: Report, keep: int) -> Non
 ##= docs/spec/commands.md#feedback-export
 ##% Searches that have votes MUST stay in the log when older searches are dropped.
 def put_events(
-    connection: sqlite3.Connection, events: Sequence[SearchEvent], keep: int, pruned_up_to: int
+    connection: SqlConnection, events: Sequence[SearchEvent], keep: int, pruned_up_to: int
 ) -> tuple[int, int]:
     """Add events and drop old ones. Returns how many were dropped, and the number up to which only voted ones are
     left.
@@ -65,25 +64,31 @@ def put_events(
 
 ##= docs/spec/gateway.md#km-feedback-submit
 ##% A later vote by the same caller on the same result MUST replace the earlier one.
-def put_vote(connection: sqlite3.Connection, vote: Vote) -> None:
+def put_vote(connection: SqlConnection, vote: Vote) -> None:
+    # Deleted and not updated, so that the vote becomes the newest.
     connection.execute(
-        "INSERT OR REPLACE INTO vote (request_id, chunk_id, caller, vote, note, context, timestamp)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?)",
+        "DELETE FROM vote WHERE request_id = ? AND chunk_id = ? AND caller = ?",
+        (vote.request_id, vote.chunk_id, vote.caller),
+    )
+    connection.execute(
+        "INSERT INTO vote (request_id, chunk_id, caller, vote, note, context, timestamp)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (request_id, chunk_id, caller) DO UPDATE SET vote = excluded.vote,"
+        " note = excluded.note, context = excluded.context, timestamp = excluded.timestamp",
         (vote.request_id, vote.chunk_id, vote.caller, vote.vote, vote.note, encode_json(vote.context), vote.timestamp),
     )
 
 
-def put_audit(connection: sqlite3.Connection, entry: AuditEntry) -> None:
+def put_audit(connection: SqlConnection, entry: AuditEntry) -> None:
     connection.execute(
         "INSERT INTO audit (timestamp, caller, tool, body) VALUES (?, ?, ?, ?)",
         (entry.timestamp, entry.caller, entry.tool, encode_json(entry.body)),
     )
 
 
-class SqliteRecords:
+class SqlRecords:
     """Reads kept rows."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: SqlDatabase) -> None:
         self._database = database
 
     @handles_errors
@@ -116,7 +121,9 @@ class SqliteRecords:
 
     @handles_errors
     def event_bytes(self) -> int:
-        rows = self._database.read("SELECT total(length(query) + length(chunk_id) + length(body)) FROM event")
+        rows = self._database.read(
+            "SELECT coalesce(sum(length(query) + length(chunk_id) + length(body)), 0) FROM event"
+        )
         return int(rows[0][0])
 
     @handles_errors
