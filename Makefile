@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 # Many tests wait for servers, so twice as many workers as cores keep the cores busy.
 WORKERS ?= $(shell expr 2 \* $$(getconf _NPROCESSORS_ONLN))
 
-.PHONY: help setup demo test scripts test-browser screenshots retest lint fix bench fuzz soak durability attacks wheel clients blackbox differential conformance docs schema golden badge lock bundle clean
+.PHONY: help setup demo test test-postgres scripts test-browser screenshots retest lint fix bench fuzz soak durability attacks wheel clients blackbox differential conformance docs schema golden badge lock bundle clean
 
 help:  ## Show the targets
 	@sed -nE -e 's/^##@ (.*)/\n\1/p' -e 's/^([a-z-]+):.*## /  \1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -30,6 +30,10 @@ test: $(STAMP) lint  ## Lint, type checks, all tests, and coverage of this proje
 	@$(BIN)/python -m compileall -q src
 	$(BIN)/duvet report --ci
 	env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
+
+test-postgres: $(STAMP)  ## Run the tests of the store on SQLite, PostgreSQL 15 (of Debian) and PostgreSQL 18
+	@test -x /usr/lib/postgresql/15/bin/initdb || { echo "Install Debian's package postgresql first: apt-get install postgresql" >&2; exit 1; }
+	CONTEXTIVE_TEST_STORES=sqlite,postgres15,postgres18 $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile tests/store
 
 retest: $(STAMP) lint  ## Re-run the tests that failed last, one at a time
 	$(BIN)/duvet report --ci

@@ -15,6 +15,7 @@ import tempfile
 import venv
 from pathlib import Path
 
+EXTRAS = ("--extra", "vectors", "--extra", "postgres")
 ROOT = Path(__file__).resolve().parents[1]
 HEADER = "# Exact versions with hashes. Written by `make lock` from pyproject.toml; do not edit.\n"
 RUNTIME_HEADER = "# The part of requirements.lock that is needed at run time. Written by `make lock`; do not edit.\n"
@@ -35,8 +36,8 @@ def main() -> None:
             "--no-emit-package", "contextive-minilm",  # it is in this repository and installed by its path
         ]  # fmt: skip
         for name, header, options in (
-            ("requirements.lock", HEADER, ["--group", "dev", "--extra", "vectors", "--upgrade"]),
-            ("requirements-runtime.lock", RUNTIME_HEADER, ["--extra", "vectors", "--constraint", "requirements.lock"]),
+            ("requirements.lock", HEADER, ["--group", "dev", *EXTRAS, "--upgrade"]),
+            ("requirements-runtime.lock", RUNTIME_HEADER, [*EXTRAS, "--constraint", "requirements.lock"]),
         ):
             compiled = subprocess.run(
                 [*command, *options], cwd=ROOT, env=environment, check=True, capture_output=True, text=True

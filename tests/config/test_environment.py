@@ -71,15 +71,14 @@ def test_an_empty_value_unsets_an_optional_setting(project: Project) -> None:
     assert loaded.config.store.dsn is None
 
 
-##= docs/spec/host.md#sections
-##% The setting `store.dsn` MUST be refused as long as there is no PostgreSQL store.
-@pytest.mark.parametrize("from_file", [True, False])
-def test_a_postgresql_dsn_is_refused_from_file_and_environment(project: Project, from_file: bool) -> None:
-    secret = "postgresql://me:hidden@db/x"
-    with pytest.raises(ConfigError) as caught:
-        project.load_json(*(({"store": {"dsn": secret}}, {}) if from_file else ({}, {"CONTEXTIVE_STORE__DSN": secret})))
-    assert "PostgreSQL is not supported yet; remove this setting" in caught.value.message
-    assert "hidden" not in caught.value.full_message()
+def test_the_database_of_a_shared_index_can_be_set_by_the_variable_of_the_older_gateway(project: Project) -> None:
+    assert project.load_json({}, {"KM_STORE_DSN": "env:DATABASE_URL"}).config.store.dsn == "env:DATABASE_URL"
+
+
+@pytest.mark.parametrize("name", ["Team", "pg_x", "1a", "a-b", "a" * 42, 'x"; DROP SCHEMA y'])
+def test_a_project_of_a_shared_index_must_be_a_plain_schema_name(project: Project, name: str) -> None:
+    with pytest.raises(ConfigError):
+        project.load_json({"store": {"project": name}})
 
 
 ##= docs/spec/host.md#environment
@@ -195,6 +194,7 @@ def test_every_alias_is_applied(project: Project) -> None:
         "KM_BACKUP_DEST_PATH": "/backups",
         "KM_BACKUP_RETENTION_LIMIT": "3",
         "KM_STATE_PATH": "/var/km",
+        "KM_STORE_DSN": "env:DATABASE_URL",
         "KM_READER_TOKEN": "reader-4f1c9a70b2",
         "KM_ADMIN_TOKEN": "keeper-9d20e6c1f7",
         "KM_RATE_LIMIT_REQUESTS": "120",

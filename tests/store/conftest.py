@@ -6,6 +6,7 @@ A test that uses `store` or `store_factory` runs once for each implementation in
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -13,14 +14,31 @@ from typing import Any
 import pytest
 
 from contextive.store import open_store
+from contextive.store.postgres.settings import PostgresSettings
 from contextive.store.protocol import Store
+from tests.postgres_server import schema_for, shared_server
 
 from .backup_project import BackupProject, fill
 
 StoreFactory = Callable[[], Store]
 """Opens the index of the test again, as another process would."""
 
-OPENERS: dict[str, Callable[[Path], Store]] = {"sqlite": lambda directory: open_store(directory / "state")}
+STORES_VARIABLE = "CONTEXTIVE_TEST_STORES"
+"""Names the stores to test, separated by commas: sqlite, postgres15, postgres18. `make test-postgres` names all."""
+
+
+def _opener(kind: str) -> Callable[[Path], Store]:
+    if kind == "sqlite":
+        return lambda directory: open_store(directory / "state")
+
+    def open_shared(directory: Path) -> Store:
+        settings = PostgresSettings(shared_server(kind).dsn(), project=schema_for(directory))
+        return open_store(directory / "state", postgres=settings)
+
+    return open_shared
+
+
+OPENERS = {kind: _opener(kind) for kind in os.environ.get(STORES_VARIABLE, "sqlite").split(",")}
 
 
 @pytest.fixture(params=sorted(OPENERS))

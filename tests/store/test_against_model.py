@@ -80,7 +80,7 @@ _layers = st.builds(
         max_size=4,
     ),
 )
-_steps = st.one_of(
+change_steps = st.one_of(
     _puts(),
     _puts(),
     st.tuples(st.just("remove"), st.sampled_from(PATHS)),
@@ -102,7 +102,7 @@ def _fresh_store(kind: str) -> Iterator[Store]:
 
 
 @pytest.mark.parametrize("kind", sorted(OPENERS))
-@given(transactions=st.lists(st.lists(_steps, max_size=4), max_size=6))
+@given(transactions=st.lists(st.lists(change_steps, max_size=4), max_size=6))
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_after_any_sequence_of_changes_the_store_equals_the_model(kind: str, transactions: list[list[Any]]) -> None:
     model = ModelStore()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from contextlib import suppress
 from pathlib import Path
 
@@ -66,9 +67,11 @@ def test_dropping_old_events_does_not_get_slower_with_every_vote(tmp_path: Path)
             return 0
 
         with store.transaction() as writer:
-            writer._connection.set_progress_handler(count, 1)
+            connection = writer._connection
+            assert isinstance(connection, sqlite3.Connection)
+            connection.set_progress_handler(count, 1)
             search(number, writer)
-            writer._connection.set_progress_handler(None, 1)
+            connection.set_progress_handler(None, 1)
         return steps_taken
 
     store = SqliteStore(tmp_path)

@@ -47,10 +47,6 @@ def check_consistency(config: Config) -> Iterator[tuple[KeyPath, str]]:
     if not _EMBEDDING_MODEL.fullmatch(config.knowledge.embedding_model):
         allowed = "minilm, dummy, none, openai:NAME, sentence-transformers:NAME or fastembed:NAME"
         yield ("knowledge", "embeddingModel"), f"found (hidden), allowed: {allowed}"
-    ##= docs/spec/host.md#sections
-    ##% The setting `store.dsn` MUST be refused as long as there is no PostgreSQL store.
-    if config.store.dsn is not None:
-        yield ("store", "dsn"), "PostgreSQL is not supported yet; remove this setting to use SQLite"
 
 
 ##= docs/spec/host.md#client-addresses

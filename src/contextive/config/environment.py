@@ -72,6 +72,7 @@ _ALIASES: Final[Mapping[str, str]] = MappingProxyType(
         "KM_BACKUP_INTERVAL_MINUTES": "knowledge.schedule.backup.intervalMinutes",
         "KM_BACKUP_CRON": "knowledge.schedule.backup.cron",
         "KM_STATE_PATH": "store.statePath",
+        "KM_STORE_DSN": "store.dsn",
         "KM_BACKUP_DEST_PATH": "backup.destination",
         "KM_BACKUP_RETENTION_LIMIT": "backup.retention",
         "KM_READER_TOKEN": "auth.readerToken",

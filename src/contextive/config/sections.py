@@ -11,6 +11,7 @@ from contextive.config.values import (
     Integer,
     Name,
     Origin,
+    ProjectName,
     PublicHost,
     Seconds,
     Section,
@@ -191,8 +192,13 @@ class Store(Section):
     dsn: Text | None = Field(
         None,
         repr=False,
-        description="Reserved for a PostgreSQL store, which does not exist yet: every value is refused.",
+        description="PostgreSQL database of a shared index, or env:NAME for the value of a variable; unset means SQLite.",
     )
+    project: ProjectName = Field("contextive", description="Schema of the project in a shared index.")
+    password_file: Text | None = Field(None, description="File with the password for store.dsn.")
+    insecure: bool = Field(False, description="Allow connections to other hosts without TLS.")
+    connections: Integer = Field(16, ge=2, le=1000, description="Most connections of one process to a shared index.")
+    migrate: bool = Field(True, description="Create and migrate the tables of a shared index when it is opened.")
 
 
 class Backup(Section):

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from contextive.packs.introspect import HealthCheck
     from contextive.search.index import Index
     from contextive.server.host import Host
+    from contextive.store.postgres.settings import PostgresSettings
     from contextive.store.values import Discrepancy
 
 _REBUILD = "Run contextive-mcp rebuild: it indexes the files again and keeps votes and history."
@@ -48,10 +49,12 @@ def diagnose_index(loaded: LoadedConfig) -> Iterator[Diagnosis]:
     if loaded.config.knowledge.gateway_url is not None:
         yield Diagnosis("index", True, "This project uses the index of a gateway.")
         return
+    from contextive.server.build_index import shared_index
     from contextive.store import store_condition
 
     folder = loaded.project / loaded.config.store.state_path
-    condition = store_condition(folder)
+    shared = shared_index(loaded)
+    condition = store_condition(folder, shared)
     if condition.reason_code == "absent":
         missing = no_index_yet(loaded.config.knowledge.auto_ingest)
         yield Diagnosis(missing.name, missing.ok, missing.detail, missing.remedy)
@@ -62,7 +65,7 @@ def diagnose_index(loaded: LoadedConfig) -> Iterator[Diagnosis]:
     if not condition.is_searchable:
         return
     try:
-        faults = list(_row_faults(folder))
+        faults = list(_row_faults(folder, shared))
     except ContextiveError as error:
         remedy = f"{error.hint} {_RESTORE}" if error.hint else _START_OVER
         yield Diagnosis("index", False, error.message, remedy)
@@ -83,11 +86,11 @@ def diagnose_index(loaded: LoadedConfig) -> Iterator[Diagnosis]:
         host.close()
 
 
-def _row_faults(folder: Path) -> Iterator[Discrepancy]:
+def _row_faults(folder: Path, shared: PostgresSettings | None) -> Iterator[Discrepancy]:
     """Faults in the database itself. Its sidecar files can be rebuilt and are checked later."""
     from contextive.store import open_store
 
-    with closing(open_store(folder, read_only=True)) as store:
+    with closing(open_store(folder, read_only=True, postgres=shared)) as store:
         for fault in store.verify():
             if fault.subject.endswith("sidecar"):
                 return
@@ -101,6 +104,8 @@ def _diagnose_open_index(host: Host) -> Iterator[Diagnosis]:
     as_of = index.as_of()
     when = _utc_text(as_of.committed_at) if as_of.committed_at else "never"
     yield Diagnosis("index", True, f"Generation {as_of.generation}, written {when}.")
+    if (embedded := _embedded_index(index)) is not None:
+        yield embedded
     for warning in index.store.health()["warnings"]:
         yield Diagnosis("index", False, str(warning), "Set store.statePath to a local directory.")
     faults = [fault for fault in index.store.verify() if fault.subject.endswith("sidecar")]
@@ -120,8 +125,17 @@ def _diagnose_open_index(host: Host) -> Iterator[Diagnosis]:
     if left_out := skipped_text(index.skipped()):
         yield Diagnosis("left out", True, f"Files and directories that are not indexed: {left_out}.")
     yield _vectors(index, checks.get("embeddings"))
-    yield _backups(host, index)
+    if index.settings.postgres is None:
+        yield _backups(host, index)
     yield from _schedule(host, index)
+
+
+def _embedded_index(index: Index) -> Diagnosis | None:
+    """A note about the index of the state directory that a shared one replaces."""
+    if index.settings.postgres is None or not (index.settings.state_dir / "index.db").exists():
+        return None
+    detail = "This project uses a shared index. The index in the state directory is kept, unchanged and unused."
+    return Diagnosis("embedded index", True, detail, "To use it again, remove store.dsn.")
 
 
 def _lease(index: Index, keeper: str | None) -> Diagnosis:

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from contextive.search.service import SearchService, SearchSettings
     from contextive.search.usages import UsageFinder
     from contextive.search.watcher import IndexWatcher
+    from contextive.store.postgres.settings import PostgresSettings
     from contextive.store.protocol import Store
     from contextive.store.values import AsOf, Repair, Run, StoreCondition
 
@@ -72,6 +73,8 @@ class IndexSettings:
     embedding: EmbeddingSettings = field(default_factory=EmbeddingSettings)
     default_profile: str = "manual"
     log_events: int = 10_000
+    postgres: PostgresSettings | None = None
+    """The shared index to use in place of the one in the state directory."""
     parser_processes: int = 0
     """Processes that parse files. With 0, this process parses them without limits. A server has at least one."""
 
@@ -120,7 +123,9 @@ class Index:
             if self._store is None:
                 from contextive.store import open_store
 
-                self._store = open_store(self.settings.state_dir, project=self.settings.root)
+                self._store = open_store(
+                    self.settings.state_dir, project=self.settings.root, postgres=self.settings.postgres
+                )
             return self._store
 
     @property
@@ -197,7 +202,7 @@ class Index:
         if not self.settings.root.is_dir():
             missing = ProjectMissing()
             return StoreCondition(False, "project_missing", missing.message, missing.hint or "")
-        return store_condition(self.settings.state_dir)
+        return store_condition(self.settings.state_dir, self.settings.postgres)
 
     def as_of(self) -> AsOf:
         """The state of the index that answers are based on now."""
@@ -422,7 +427,9 @@ class Index:
         """Remove all derived rows. A store that cannot be used is renamed and replaced; the repair is returned."""
         from contextive.store import replace_unusable_store
 
-        repair = replace_unusable_store(self.settings.state_dir, project=self.settings.root)
+        repair = None
+        if self.settings.postgres is None:
+            repair = replace_unusable_store(self.settings.state_dir, project=self.settings.root)
         with self.store.transaction() as writer:
             writer.clear_derived()
         return repair

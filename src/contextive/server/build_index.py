@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from contextive.ingest.documents import Documents
     from contextive.packs.knowledge.pack import DocumentsAndBackups
     from contextive.store.backup import Backups
+    from contextive.store.postgres.settings import PostgresSettings
     from contextive.store.protocol import Store
     from contextive.store.values import BackupEnded
 
@@ -50,6 +51,7 @@ def open_index(
         ),
         default_profile=knowledge.default_profile,
         log_events=ranking.log_events,
+        postgres=shared_index(loaded),
         parser_processes=min(4, os.cpu_count() or 1),
     )
     weights = resolve_weights(
@@ -81,6 +83,23 @@ def open_index(
         holder=holder,
         is_served=is_served and knowledge.auto_ingest,
         observer=observer,
+    )
+
+
+def shared_index(loaded: LoadedConfig) -> PostgresSettings | None:
+    """The shared index of a configuration; None if it uses the one in the state directory."""
+    store = loaded.config.store
+    if store.dsn is None:
+        return None
+    from contextive.store.postgres.settings import PostgresSettings, resolve_dsn
+
+    return PostgresSettings(
+        resolve_dsn(store.dsn, os.environ),
+        project=store.project,
+        password_file=loaded.project / store.password_file if store.password_file else None,
+        insecure=store.insecure,
+        connections=store.connections,
+        migrate=store.migrate,
     )
 
 
@@ -122,6 +141,7 @@ def open_backups(loaded: LoadedConfig, services: Services, observer: Callable[[B
         project=loaded.project,
         state_dir=loaded.project / loaded.config.store.state_path,
         destination=loaded.config.backup.destination,
+        is_shared=loaded.config.store.dsn is not None,
         retention=loaded.config.backup.retention,
     )
 

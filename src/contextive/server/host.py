@@ -428,7 +428,7 @@ class Host:
         from contextive.packs.knowledge.health import index_checks, no_index_yet
 
         indexes_itself = self.config.knowledge.auto_ingest
-        if self.mode == "in-process" and not (self.state_dir / "index.db").exists():
+        if self.mode == "in-process" and self.config.store.dsn is None and not (self.state_dir / "index.db").exists():
             return [no_index_yet(indexes_itself)]
         index = self.index()
         is_watched = index.is_watched or (indexes_itself and self.mode != "in-process")

@@ -107,11 +107,13 @@ def _requirement_search(host: Host) -> RequirementSearch:
 
 def _existing_store(host: Host) -> Store | None:
     """The store of the index, to read only; None if there is none that can be used."""
+    from contextive.server.build_index import shared_index
     from contextive.store import open_store, store_condition
 
-    condition = store_condition(host.state_dir)
+    shared = shared_index(host.loaded)
+    condition = store_condition(host.state_dir, shared)
     is_there = not host.is_remote and condition.is_searchable and condition.reason_code != "absent"
-    return open_store(host.state_dir, read_only=True) if is_there else None
+    return open_store(host.state_dir, read_only=True, postgres=shared) if is_there else None
 
 
 def _notes(host: Host) -> NotesService:

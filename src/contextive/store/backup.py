@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from contextive import __version__
-from contextive.errors import ContextiveError, Forbidden, InvalidRequest, Unavailable
+from contextive.errors import ContextiveError, Forbidden, InvalidRequest, Unavailable, UnsupportedOperation
 from contextive.file_writing import NewFile, make_folders, new_file
 from contextive.store.archive import (
     CONTENT,
@@ -60,6 +60,8 @@ class BackupSettings:
     absolute."""
     retention: int = 7
     """How many archives are kept; 0 means all."""
+    is_shared: bool = False
+    """Whether the index is in a database of its own, which has its own backups."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +96,7 @@ class Backups:
 
     def create(self, destination: str | None = None, *, caller: str = "owner", prune: bool = True) -> Backup:
         """Create a backup. Without `destination`, the oldest archives beyond `retention` are deleted."""
+        self.require_embedded()
         try:
             backup = self._create(destination, caller, prune=prune)
         except ContextiveError:
@@ -124,6 +127,14 @@ class Backups:
         with self._store().transaction() as writer:
             writer.put_audit(AuditEntry(self._clock(), caller, TOOL, body))
         return replace(backup, pruned=pruned)
+
+    def require_embedded(self) -> None:
+        """Raise UnsupportedOperation for a shared index: its archive would miss the rows in the database."""
+        if self.settings.is_shared:
+            raise UnsupportedOperation(
+                "Archives are made of the index in the state directory, and this project uses a shared index.",
+                hint="Back up its database with pg_dump; docs/how-to/serve-a-team.md shows how.",
+            )
 
     def existing(self) -> tuple[Backup, ...]:
         """The archives of this project in the default directory, newest first. Unreadable ones are skipped."""

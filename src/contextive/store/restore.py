@@ -45,6 +45,7 @@ def restore_backup(archive: Path, backups: Backups, *, force: bool = False, call
     from contextive.store.sqlite.database_copy import prepare_database, replace_database
     from contextive.store.sqlite.directory import StateDirectory
 
+    backups.require_embedded()
     state_dir = backups.settings.state_dir
     has_index = _has_index(state_dir)
     if has_index and not force:

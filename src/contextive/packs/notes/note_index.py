@@ -28,7 +28,8 @@ class NoteIndex:
             index = self.index()
         except Unavailable:
             return None
-        return index if index.settings.state_dir.is_dir() and index.store.generation() else None
+        is_there = index.settings.postgres is not None or index.settings.state_dir.is_dir()
+        return index if is_there and index.store.generation() else None
 
     @property
     def folders(self) -> tuple[str, ...]:

@@ -78,6 +78,10 @@ class SqlDatabase(Protocol):
         """A connection in a transaction, which is committed unless the block raises."""
         ...
 
+    def lock_table(self, connection: Any, name: str) -> None:
+        """Make other transactions that lock the table wait until the end of this one."""
+        ...
+
     def handling_errors(self) -> AbstractContextManager[None]:
         """Raise database exceptions in the block as errors with a stable code."""
         ...

@@ -126,7 +126,7 @@ class SqlGraph:
     @handles_errors
     def nodes_labelled(self, label: str, after: str | None, limit: int) -> tuple[Node, ...]:
         return self._page(
-            "n.label = ?1 AND (?2 IS NULL OR n.key > ?2)", (self._word_numbers().get(label), after), limit
+            "n.label = ?1 AND (CAST(?2 AS TEXT) IS NULL OR n.key > ?2)", (self._word_numbers().get(label), after), limit
         )
 
     @handles_errors
@@ -151,7 +151,7 @@ class SqlGraph:
     def unconnected(self, label: str, types: Sequence[str], after: str | None, limit: int) -> tuple[Node, ...]:
         type_condition = self._type_condition(types)
         condition = (
-            "n.label = ?1 AND (?2 IS NULL OR n.key > ?2)"
+            "n.label = ?1 AND (CAST(?2 AS TEXT) IS NULL OR n.key > ?2)"
             f" AND NOT EXISTS (SELECT 1 FROM edge e WHERE e.source = n.number {type_condition})"
             f" AND NOT EXISTS (SELECT 1 FROM edge e WHERE e.target = n.number {type_condition})"
         )
@@ -326,7 +326,7 @@ class SqlGraph:
         known = [str(self._word_numbers()[name]) for name in types if name in self._word_numbers()]
         # With many types, one pass over the edges of a node is faster (+ disables the index); with few, the index is.
         column = "+e.type" if len(known) > _MANY_TYPES else "e.type"
-        return f"AND {column} IN ({', '.join(known)})"
+        return f"AND {column} IN ({', '.join(known) or 'NULL'})"
 
 
 def _by_label(node_ids: Iterable[str]) -> dict[str, list[str]]:

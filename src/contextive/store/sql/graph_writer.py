@@ -193,7 +193,8 @@ class GraphWriter:
             return False
         (disputed,) = self._connection.execute("SELECT disputed FROM node WHERE number = ?", (number,)).fetchone()
         twin = self._connection.execute(
-            "SELECT 1 FROM statement WHERE node = ?1 AND (properties = ?2 OR (properties IS NULL AND ?2 IS NULL)) LIMIT 1",
+            "SELECT 1 FROM statement WHERE node = ?1"
+            " AND (properties = ?2 OR (properties IS NULL AND CAST(?2 AS TEXT) IS NULL)) LIMIT 1",
             (number, text),
         ).fetchone()
         if disputed or twin is None:

@@ -46,14 +46,17 @@ def put_events(
     `pruned_up_to` is that number from the previous call. Voted events are never dropped, so checking all of them each
     time would take longer with every vote.
     """
+    (newest,) = connection.execute("SELECT coalesce(max(number), 0) FROM event").fetchone()
     connection.executemany(
-        "INSERT INTO event (request_id, timestamp, rank, query, chunk_id, body) VALUES (?, ?, ?, ?, ?, ?)",
-        [(e.request_id, e.timestamp, e.rank, e.query, e.chunk_id, encode_json(e.body)) for e in events],
+        "INSERT INTO event (number, request_id, timestamp, rank, query, chunk_id, body) VALUES (?, ?, ?, ?, ?, ?, ?)",
+        [
+            (number, e.request_id, e.timestamp, e.rank, e.query, e.chunk_id, encode_json(e.body))
+            for number, e in enumerate(events, newest + 1)
+        ],
     )
     # Numbers only grow and the oldest are dropped first, so the newest `keep` are those above a number. Voted events
     # are kept, because a vote is useless without its query.
-    (newest,) = connection.execute("SELECT coalesce(max(number), 0) FROM event").fetchone()
-    last = max(newest - keep, 0)
+    last = max(newest + len(events) - keep, 0)
     dropped = connection.execute(
         "DELETE FROM event WHERE number > ? AND number <= ?"
         " AND NOT EXISTS (SELECT 1 FROM vote WHERE vote.request_id = event.request_id)",
@@ -72,8 +75,7 @@ def put_vote(connection: SqlConnection, vote: Vote) -> None:
     )
     connection.execute(
         "INSERT INTO vote (request_id, chunk_id, caller, vote, note, context, timestamp)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (request_id, chunk_id, caller) DO UPDATE SET vote = excluded.vote,"
-        " note = excluded.note, context = excluded.context, timestamp = excluded.timestamp",
+        " VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
         (vote.request_id, vote.chunk_id, vote.caller, vote.vote, vote.note, encode_json(vote.context), vote.timestamp),
     )
 
@@ -94,7 +96,8 @@ class SqlRecords:
     @handles_errors
     def runs(self, limit: int, profile: str | None = None) -> tuple[Run, ...]:
         rows = self._database.read(
-            "SELECT body FROM run WHERE ?1 IS NULL OR profile = ?1 ORDER BY number DESC LIMIT ?2", (profile, limit)
+            "SELECT body FROM run WHERE CAST(?1 AS TEXT) IS NULL OR profile = ?1 ORDER BY number DESC LIMIT ?2",
+            (profile, limit),
         )
         return tuple(_decode_run(body) for (body,) in rows)
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 
 from contextive.store.sql.database import SqlDatabase, handles_errors
 from contextive.store.sql.files import SqlFiles
@@ -48,7 +49,11 @@ class SqlStore:
     def transaction(self) -> Iterator[SqlWriter]:
         with self._shared.writing() as connection:
             identity, (pruned_in, pruned_up_to) = self._shared.identity, self._pruned_events
-            writer = SqlWriter(connection, pruned_up_to if pruned_in == identity else 0)
+            writer = SqlWriter(
+                connection,
+                pruned_up_to if pruned_in == identity else 0,
+                partial(self._shared.lock_table, connection),
+            )
             yield writer
             writer.finish()
         self._pruned_events = identity, writer.pruned_events_up_to

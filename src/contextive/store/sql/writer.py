@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from contextive.errors import InternalError
@@ -36,8 +36,6 @@ CHUNK_CHANGE, VECTOR_CHANGE = 0, 1
 LINKS = "links:"
 _CHANGES_KEPT = 200_000
 """How many changes are kept for sidecars to catch up with. A sidecar that is further behind is rebuilt."""
-_LOCK_PROGRESS = "SELECT generation, next_chunk FROM progress /* FOR UPDATE */"
-"""PostgreSQL runs the comment: SQLite has locked the whole database already."""
 _PUT_BODY = "INSERT INTO {} VALUES (?, ?) ON CONFLICT (artifact) DO UPDATE SET body = excluded.body"
 _DERIVED_TABLES = (
     "loose_edge", "edge", "statement", "node", "owner", "vector", "vector_model", "link_name", "type_hint", "reference_name",
@@ -48,8 +46,14 @@ _DERIVED_TABLES = (
 class SqlWriter:
     """Writes the rows of one transaction. `finish` assigns its generation just before the commit."""
 
-    def __init__(self, connection: SqlConnection, pruned_events_up_to: int = 0) -> None:
+    def __init__(
+        self,
+        connection: SqlConnection,
+        pruned_events_up_to: int = 0,
+        lock_table: Callable[[str], None] = lambda _name: None,
+    ) -> None:
         self._connection = connection
+        self._lock_table = lock_table
         self.pruned_events_up_to = pruned_events_up_to
         """The number up to which the search events contain only events with votes."""
         self._graph = GraphWriter(connection)
@@ -67,7 +71,8 @@ class SqlWriter:
     def _begin(self) -> None:
         """Before the first write of derived rows: only one transaction at a time may assign their numbers."""
         if not self._seq:
-            progress = self._connection.execute(_LOCK_PROGRESS).fetchone()
+            self._lock_table("progress")
+            progress = self._connection.execute("SELECT generation, next_chunk FROM progress").fetchone()
             self._seq, self._next_chunk = progress[0] + 1, progress[1]
 
     # Files
@@ -383,6 +388,7 @@ class SqlWriter:
         records.put_report(self._connection, report, keep)
 
     def put_events(self, events: Sequence[SearchEvent], keep: int) -> int:
+        self._lock_table("event")
         dropped, self.pruned_events_up_to = records.put_events(self._connection, events, keep, self.pruned_events_up_to)
         return dropped
 

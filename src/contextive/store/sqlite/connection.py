@@ -226,6 +226,9 @@ class Database:
             self._writing_thread = None
             self._writing.release()
 
+    def lock_table(self, connection: sqlite3.Connection, name: str) -> None:
+        """Nothing to do: a transaction that writes locks the whole database."""
+
     def _writer_connection(self) -> sqlite3.Connection:
         if self._writer_identity != self._identity:
             self._drop_writer()

@@ -1,0 +1,1 @@
+"""The shared store: a PostgreSQL database is the source of truth for many machines."""
