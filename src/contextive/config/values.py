@@ -18,7 +18,7 @@ URL_PATTERN: Final = r"^https?://[A-Za-z0-9\[][!-~]*$"
 ORIGIN_PATTERN: Final = r"^[a-z][a-z0-9+.-]*://(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9][A-Za-z0-9._-]*)(:[0-9]{1,5})?$"
 PUBLIC_HOST_PATTERN: Final = r"^(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9][A-Za-z0-9._-]*)(:[0-9]{1,5})?$"
 CREDENTIAL_PATTERN: Final = r"^[!-~]+$"
-PROJECT_PATTERN: Final = r"^(?!pg_)[a-z][a-z0-9_]{0,40}$"
+PROJECT_PATTERN: Final = r"^[a-z][a-z0-9_]{0,40}$"
 SHA256_PATTERN: Final = r"^[0-9A-Fa-f]{64}$"
 
 PATTERN_DESCRIPTIONS: Final[Mapping[str, str]] = {
@@ -27,7 +27,7 @@ PATTERN_DESCRIPTIONS: Final[Mapping[str, str]] = {
     ORIGIN_PATTERN: "origin such as https://example.org (no path, no wildcard)",
     PUBLIC_HOST_PATTERN: "host name or host name:port",
     CREDENTIAL_PATTERN: "string of at least 16 visible ASCII characters without spaces",
-    PROJECT_PATTERN: "lower-case letter and at most 40 more lower-case letters, digits and underscores; not pg_…",
+    PROJECT_PATTERN: "lower-case letter and at most 40 more lower-case letters, digits and underscores",
     SHA256_PATTERN: "64 hexadecimal digits",
 }
 
