@@ -48,7 +48,7 @@ class CallCounter:
         if not self._new or not state.is_dir():
             return
         from contextive.file_writing import write_file  # only needed at the end
-        from contextive.store.sqlite.locks import FileLock
+        from contextive.store.sql.locks import FileLock
 
         new, self._new = self._new, Counter()
         lock = FileLock((state / _FILE).with_suffix(".lock"))
