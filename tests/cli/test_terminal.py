@@ -6,6 +6,7 @@ import json
 import os
 import pty
 import re
+import select
 import subprocess
 import sys
 from pathlib import Path
@@ -13,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from contextive.cli.parser import COMMANDS, command_parser
-from tests.processes import clean_environment
+from tests.processes import WAIT_SECONDS, clean_environment
 from tests.raw_clients import PROGRAM
 
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
@@ -85,8 +86,9 @@ def test_a_server_on_a_terminal_says_where_it_is(project: Path) -> None:
     os.close(slave)
     try:
         printed = b""
-        while b"browser." not in printed and (block := os.read(master, 65536)):
-            printed += block
+        while b"browser." not in printed:
+            assert select.select([master], [], [], WAIT_SECONDS)[0], f"the server printed only {printed!r}"
+            printed += os.read(master, 65536)
         where, what = printed.decode().splitlines()
         assert re.match(rf"Serving {project.name} at http://127\.0\.0\.1:\d+/mcp\. Ctrl-C stops the server\.", where)
         assert re.search(r"open http://127\.0\.0\.1:\d+ in a browser\.", what)
