@@ -112,20 +112,9 @@ def unlisted_symbols(store: Store, symbols: Mapping[str, Sequence[Symbol]], use:
             if symbol.id in ids:
                 start = symbol.line_start
                 declaration = "\n".join(lines.get(start + offset, "") for offset in range(DECLARATION_LINES))
-                is_mentioned = mentions.has(symbol.name) or _is_called_in(symbol.name, declared, lines)
-                if is_mentioned or is_hidden(symbol, functions, declaration):
+                if mentions.has(symbol.name) or is_hidden(symbol, functions, declaration):
                     unlisted.add(symbol.id)
     return frozenset(unlisted)
-
-
-def _is_called_in(name: str, declared: Iterable[Symbol], lines: Mapping[int, str]) -> bool:
-    """Whether the tests inside of a file call a name, perhaps in the arguments of a macro, which are not parsed."""
-    for symbol in declared:
-        if symbol.language == "rust" and is_test_symbol(symbol.id):
-            numbers = range(symbol.line_start, symbol.line_end + 1)
-            if any(f"{name}(" in lines.get(number, "") for number in numbers):
-                return True
-    return False
 
 
 class _TestMentions:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import posixpath
 import re
-from bisect import bisect_right
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator
-from itertools import accumulate
 from urllib.parse import unquote
 
 from contextive.knowledge.languages import suffix_of
@@ -15,6 +14,7 @@ from contextive.knowledge.symbol import Reference, ReferenceKind
 
 _MARKDOWN = frozenset({"md", "markdown", "mdx"})
 _FENCE = re.compile(r"^ {0,3}(`{3,}+|~{3,}+)[^\n]*+\n(?:.*?^ {0,3}\1[`~]*[ \t]*$|.*\Z)", re.MULTILINE | re.DOTALL)
+_NEWLINE = re.compile("\n")
 _SPAN = re.compile(r"(?<!`)(`{1,3})(?!`)([^`\n]{3,200})(?<!`)\1(?!`)")
 _INLINE = re.compile(
     r"(!?)\[(?:[^\[\]\n]|\[[^\[\]\n]*+\](?:\([^()\s]*+\))?+){0,300}+\]\(\s*+(?:<([^<>\n]++)>|([^\s()<>]++))"
@@ -60,10 +60,11 @@ def extract_document_references(path: str, text: str) -> tuple[Reference, ...]:
         found = _asciidoc_references(path, text)
     else:
         found = mentioned_documents(path, text)
-    starts = [0, *accumulate(len(line) + 1 for line in text.split("\n"))]
+    newlines: list[int] | None = None
     first: dict[tuple[ReferenceKind, str], int] = {}
     for kind, name, offset in found:
-        line = bisect_right(starts, offset)
+        newlines = newlines or [match.start() for match in _NEWLINE.finditer(text)]
+        line = bisect_left(newlines, offset) + 1
         first[kind, name] = min(line, first.get((kind, name), line))
     ordered = sorted(first.items(), key=lambda item: (item[1], item[0]))
     return tuple(Reference(kind, name, line) for (kind, name), line in ordered)

@@ -68,7 +68,7 @@ def is_test_symbol(symbol_id: str) -> bool:
     path, _, qualified = symbol_id.partition("::")
     if is_test_path(path):
         return True
-    parts = qualified.split(".") if path.endswith(".rs") else []
+    parts = qualified.split(".") if path.endswith(".rs") and "test" in qualified else []
     return not _RUST_TESTS.isdisjoint(parts) or any(part.endswith("_tests") for part in parts[:-1])
 
 
@@ -97,6 +97,7 @@ def resolve_mentions(
         for token in _suffixes(mention.name)
         if len(token) >= MIN_NAME_LENGTH
     }
+    last_parts = {token.rpartition(".")[2] for token in tokens if "." in token}
     words = _path_words(test_path)
     shares: dict[str, bool] = {}
     found: set[str] = set()
@@ -109,7 +110,7 @@ def resolve_mentions(
             if shares[path]:
                 found.add(symbol.id)
                 continue
-        if not tokens.isdisjoint(_dotted_names(path, symbol)):
+        if symbol.name in last_parts and not tokens.isdisjoint(_dotted_names(path, symbol)):
             found.add(symbol.id)
     return tuple(sorted(found))
 

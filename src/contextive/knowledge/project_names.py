@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -34,6 +34,7 @@ class SameName:
         return cls(tuple(ordered), places)
 
 
+MAX_LOOKUPS = 50_000
 NOBODY = SameName()
 
 
@@ -55,11 +56,19 @@ class ProjectNames:
         self.packages = packages
         self.helpers: dict[str, Any] = {}
         """The calls of helpers of tests, which many tests share. Filled by `calls_of_helper`."""
+        self.lookups: dict[Hashable, tuple[Any, frozenset[str]]] = {}
+        """Results that files share, each with the names that it depends on. Filled by `TypeResolver.shared`."""
         self._references = references
         self._by_source: dict[str, dict[str | None, list[Reference]]] = {}
         self._hints = hints
         self._cached: dict[str, FileHints] = {}
         self._imports: dict[tuple[str, str], tuple[str, ...]] = {}
+
+    def remember(self, key: Hashable, found: tuple[Any, frozenset[str]]) -> None:
+        """Keep the result of a lookup. Large projects start again from time to time, to use less memory."""
+        if len(self.lookups) >= MAX_LOOKUPS:
+            self.lookups.clear()
+        self.lookups[key] = found
 
     def hints(self, path: str) -> FileHints:
         found = self._cached.get(path)

@@ -40,7 +40,7 @@ class Reference:
 
 def last_part(name: str) -> str:
     """The part of a reference after its last dot or slash, which is its lookup key."""
-    return name[max(name.rfind("."), name.rfind("/")) + 1 :]
+    return name.rpartition("/")[2].rpartition(".")[2]
 
 
 HintKind = Literal["value", "base", "result", "import", "package"]

@@ -15,7 +15,8 @@ from contextive.search.index import Index
 from contextive.search.requirement_search import RequirementSearch
 
 if TYPE_CHECKING:
-    from contextive.search.orientation import Orientation, Overview, Place, Surroundings
+    from contextive.search.orientation import Orientation, Overview
+    from contextive.search.places import Place, Surroundings
 
 pack = Pack("orient", title="Orientation", description="What to know before touching this project, in one call.")
 

@@ -6,12 +6,13 @@ import posixpath
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from contextive.errors import NotFound
 from contextive.knowledge.node_ids import node_id
 from contextive.knowledge.untested_subsystems import named_tests_of
+from contextive.search.places import MAX_TEXT, MOST, Place, PlaceCollector, Surroundings
 
 if TYPE_CHECKING:
     from contextive.ingest.notes_service import NotesService
@@ -24,25 +25,18 @@ if TYPE_CHECKING:
     from contextive.trace.requirement import Requirement
 
 _RESULTS: Final = 25
-_MOST: Final[Mapping[str, int]] = {"requirements": 5, "code": 9, "tests": 7, "documents": 3, "notes": 3}
-"""The sections of an answer, in their order, and the most places of each."""
 _MAX_FILES: Final = 20_000
 _MAX_SUBJECTS: Final = 60
 _MAX_EDGES: Final = 100
-_MAX_TEXT: Final = 160
-_MAX_NAMED: Final = 4
+_FIRST_CODE: Final = 5
+"""The number of places of code that a search of everything gives, before the graph and further searches add to them."""
+_CONNECTED: Final = 4
+"""The most places of code that the graph adds to a task."""
+_MAX_NAMED: Final = 8
 """The number of files for which tests with their names are looked up."""
 _OVERVIEW_NAMES: Final = ("architecture", "design", "contributing", "overview", "index", "readme", "agents", "claude")
 """Stems of documents that introduce a project, the most useful first."""
 _EDGES: Final = ("CALLS", "EXERCISES", "TESTS", "CITES", "LINKS_TO", "IMPORTS", "DESCRIBES", "VALIDATES")
-_LABELS: Final[Mapping[str, str]] = {
-    "SourceFile": "code",
-    "Symbol": "code",
-    "TestCase": "tests",
-    "DesignDoc": "documents",
-    "Note": "notes",
-    "Requirement": "requirements",
-}
 _REASONS: Final[Mapping[tuple[str, bool], str]] = {
     ("CALLS", True): "calls it",
     ("CALLS", False): "is called by it",
@@ -66,16 +60,6 @@ _REQUIREMENT_CHUNK: Final = re.compile(r"r[0-9a-f]{12}")
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Something to read, where it is, and why."""
-
-    path: str
-    reason: str
-    lines: str | None = None
-    title: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class SpecificationProgress:
     """How far the requirements of a specification are implemented and tested."""
 
@@ -95,14 +79,6 @@ class Overview:
     specifications: tuple[SpecificationProgress, ...]
     read_first: tuple[Place, ...]
     broken: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Surroundings:
-    """What matters for a task, a path or a symbol, by section."""
-
-    sections: Mapping[str, tuple[Place, ...]] = field(default_factory=dict)
-    warnings: tuple[str, ...] = ()
 
 
 class Orientation:
@@ -159,7 +135,7 @@ class Orientation:
             if report.requirements
         ]
         for name, summary in sorted(found, key=lambda item: (item[1].done - item[1].total, item[0])):
-            yield SpecificationProgress(name[:_MAX_TEXT], summary.done, summary.total)
+            yield SpecificationProgress(name[:MAX_TEXT], summary.done, summary.total)
 
     def _read_first(self, documents: Sequence[str]) -> Iterator[Place]:
         """The documents that introduce the project, and the notes that most others link to."""
@@ -200,31 +176,33 @@ class Orientation:
         """What a search finds for the task, and what the graph connects with the code that was found."""
         from contextive.search.answer import SearchRequest
 
-        places = _Places()
+        places = PlaceCollector()
         for requirement, where in self._requirements_about(task):
             places.add("requirements", Place(where, "matches", title=_requirement_title(requirement)))
         response = self._index.search.search(SearchRequest(query=task, limit=_RESULTS, include_graph=False))
         note_paths = {note.path for note in self._notes.view().catalog.notes}
+        by_section: dict[str, list[SearchResult]] = {}
         for result in response.results:
-            section = _section_of(result, note_paths)
-            if section is not None:
-                places.add(section, _place_of(result))
+            if (section := _section_of(result, note_paths)) is not None:
+                by_section.setdefault(section, []).append(result)
+        code = by_section.pop("code", [])
+        places.add_all("code", map(_place_of, code[:_FIRST_CODE]))
+        for section, results in by_section.items():
+            places.add_all(section, map(_place_of, results[: MOST[section] // 2 + 1]))
         if response.results:
-            self._add_more_code(task, places, response.results)
+            self._add_connected(code, places)
+            places.add_all("code", map(_place_of, [*code[_FIRST_CODE:], *self._of_type(task, ("code", "proto"))]))
+            places.add_all("tests", map(_place_of, [*by_section.get("tests", ()), *self._of_type(task, ("test",))]))
         return places.result(response.metadata.warnings)
 
-    def _add_more_code(self, task: str, places: _Places, results: Sequence[SearchResult]) -> None:
-        """Fill the sections of code and tests: with what the graph connects, with tests named after the code, and with
-        what a search of each section alone finds."""
-        best = [result for result in results if result.chunk.artifact_type in ("code", "test")][:6]
-        subjects = [node_id("Symbol", s.symbol.id) for result in best for s in result.chunk.symbols]
-        for path in self._named_tests([result.chunk.artifact_path for result in best]):
+    def _add_connected(self, code: Sequence[SearchResult], places: PlaceCollector) -> None:
+        """Add what is connected with the best code: its callers and what it calls, tests named after it, and its tests."""
+        subjects = [node_id("Symbol", s.symbol.id) for result in code[:_FIRST_CODE] for s in result.chunk.symbols]
+        subjects = subjects[:_MAX_SUBJECTS]
+        self._add_neighbours(subjects, places, only=("CALLS",), most=_CONNECTED)
+        for path in self._named_tests(places.paths("code")):
             places.add("tests", Place(path, "is named after it"))
-        for result in self._of_type(task, ("code", "proto")):
-            places.add("code", _place_of(result))
-        self._add_neighbours(subjects[:_MAX_SUBJECTS], places, only=("EXERCISES", "TESTS", "CITES", "LINKS_TO"))
-        for result in self._of_type(task, ("test",)):
-            places.add("tests", _place_of(result))
+        self._add_neighbours(subjects, places, only=("EXERCISES", "TESTS", "CITES", "LINKS_TO"))
 
     def _of_type(self, task: str, types: tuple[ArtifactType, ...]) -> Sequence[SearchResult]:
         from contextive.search.answer import SearchRequest
@@ -243,7 +221,7 @@ class Orientation:
     def _requirements_about(self, task: str) -> Iterator[tuple[Requirement, str]]:
         """The requirements that a task means, each with where it is."""
         catalog = self._trace.view().catalog
-        for requirement in self._requirement_search.search(catalog, task).requirements[: _MOST["requirements"]]:
+        for requirement in self._requirement_search.search(catalog, task).requirements[: MOST["requirements"]]:
             entry = catalog.entry_of(requirement.target)
             path = catalog.file_of(entry) or entry.target.path
             yield requirement, f"{path}#{requirement.section.id}"
@@ -263,7 +241,7 @@ class Orientation:
         for one in found[:_MAX_SUBJECTS]:
             subjects += [node.id for node in self._nodes_of_file(one)]
             subjects += [node_id("Symbol", symbol.id) for _, symbol in files.symbols(one)]
-        places = _Places(inside=frozenset(found))
+        places = PlaceCollector(inside=frozenset(found))
         self._add_neighbours(subjects[: 4 * _MAX_SUBJECTS], places)
         return places.result(())
 
@@ -280,8 +258,8 @@ class Orientation:
             raise NotFound(
                 f"No symbol is called {name[:100]}.", hint="Give a name such as Class.method, or search for it."
             )
-        places = _Places()
-        for path, symbol in known[: _MOST["code"]]:
+        places = PlaceCollector()
+        for path, symbol in known[: MOST["code"]]:
             lines = f"{symbol.line_start}-{symbol.line_end}"
             places.add("code", Place(path, "declares it", lines, f"{symbol.kind} {symbol.qualified_name}"))
         self._add_neighbours([node_id("Symbol", symbol.id) for _, symbol in known[:_MAX_SUBJECTS]], places)
@@ -291,51 +269,27 @@ class Orientation:
         wanted = [node_id(label, path) for label in ("SourceFile", "TestCase", "DesignDoc", "ConfigFile")]
         return self._index.store.graph.nodes(wanted).values()
 
-    def _add_neighbours(self, subjects: Sequence[str], places: _Places, only: Sequence[str] = _EDGES) -> None:
-        """Add the nodes at the other ends of the subjects' edges, those with the most common words first."""
+    def _add_neighbours(
+        self, subjects: Sequence[str], places: PlaceCollector, only: Sequence[str] = _EDGES, most: int = _MAX_EDGES
+    ) -> None:
+        """Add the nodes at the other ends of the subjects' edges, those with the most common words first; of code, only
+        so many."""
         store, inside = self._index.store, frozenset(subjects)
         edges = store.graph.expand(sorted(inside), only, "both", _MAX_EDGES) if subjects else ()
-        reasons: dict[str, Counter[str]] = {}
+        found: dict[str, list[tuple[str, int]]] = {}
         for edge in edges:
             other, reason = _other_end(edge, inside)
             if other is not None and reason is not None:
-                reasons.setdefault(other, Counter())[reason] += 1
+                found.setdefault(other, []).append((reason, edge.line if edge.target in inside else 0))
         words = _words(" ".join(subjects))
-        ordered = sorted(reasons, key=lambda other: (-len(words & _words(other)), -reasons[other].total(), other))
-        nodes = store.graph.nodes(ordered[:200])
-        for other in ordered[:200]:
+        ordered = sorted(found, key=lambda other: (-len(words & _words(other)), -len(found[other]), other))[:200]
+        nodes = store.graph.nodes(ordered)
+        for other in ordered:
             if other in nodes:
-                places.add_node(nodes[other], reasons[other].most_common(1)[0][0])
-
-
-class _Places:
-    """Collects places by section: each path once, within the number of each section."""
-
-    def __init__(self, inside: frozenset[str] = frozenset()) -> None:
-        self._sections: dict[str, dict[str, Place]] = {name: {} for name in _MOST}
-        self._inside = inside
-        """Paths that the caller named, which need not be shown."""
-
-    def add(self, section: str, place: Place) -> None:
-        found = self._sections[section]
-        key = place.title or "" if section == "requirements" else place.path
-        if place.path not in self._inside and key not in found and len(found) < _MOST[section]:
-            found[key] = place
-
-    def add_node(self, node: Node, reason: str) -> None:
-        section = _LABELS.get(node.label)
-        path = str(node.properties.get("path") or node.key.partition("::")[0])
-        if section == "requirements":
-            text = str(node.properties.get("text", ""))[:_MAX_TEXT]
-            where = f"{node.properties.get('specification', '')}#{node.properties.get('section', '')}"
-            self.add(section, Place(where, reason, title=f"{node.key[:8]} {text}".strip()))
-        elif section is not None:
-            title = node.key.partition("::")[2] or str(node.properties.get("title") or "") or None
-            self.add("tests" if reason == "tests it" else section, Place(path, reason, title=title))
-
-    def result(self, warnings: Sequence[str]) -> Surroundings:
-        sections = {name: tuple(found.values()) for name, found in self._sections.items() if found}
-        return Surroundings(sections, tuple(warnings))
+                reason, line = Counter(found[other]).most_common(1)[0][0]
+                most -= places.add_node(nodes[other], reason, line)
+            if most <= 0:
+                break
 
 
 def first_paragraph(text: str) -> str | None:
@@ -345,7 +299,7 @@ def first_paragraph(text: str) -> str | None:
         prose = [line for line in lines if line and line[0] not in "#<!=-~.:|[`>*"]
         joined = " ".join(prose)
         if len(joined) >= 20 and " " in joined:
-            return joined if len(joined) <= 2 * _MAX_TEXT else joined[: 2 * _MAX_TEXT].rsplit(" ", 1)[0] + "…"
+            return joined if len(joined) <= 2 * MAX_TEXT else joined[: 2 * MAX_TEXT].rsplit(" ", 1)[0] + "…"
     return None
 
 
@@ -360,7 +314,7 @@ def _section_of(result: SearchResult, note_paths: Collection[str]) -> str | None
 
 
 def _requirement_title(requirement: Requirement) -> str:
-    return f"{requirement.identifier[:8]} {' '.join(requirement.text.split())[:_MAX_TEXT]}"
+    return f"{requirement.identifier[:8]} {' '.join(requirement.text.split())[:MAX_TEXT]}"
 
 
 def _words(text: str) -> frozenset[str]:
@@ -369,9 +323,7 @@ def _words(text: str) -> frozenset[str]:
 
 def _place_of(result: SearchResult) -> Place:
     chunk = result.chunk
-    return Place(
-        chunk.artifact_path, "matches", f"{chunk.line_start}-{chunk.line_end}", chunk.title[:_MAX_TEXT] or None
-    )
+    return Place(chunk.artifact_path, "matches", f"{chunk.line_start}-{chunk.line_end}", chunk.title[:MAX_TEXT] or None)
 
 
 def _other_end(edge: Edge, inside: frozenset[str]) -> tuple[str | None, str | None]:

@@ -37,7 +37,6 @@ class MemberLookup:
 
     def __init__(self, resolver: TypeResolver) -> None:
         self._resolver = resolver
-        self._found: dict[tuple[str, str, str, int], Value] = {}
 
     def member(self, value: Value, name: str, depth: int) -> Value:
         """The member of any value."""
@@ -82,14 +81,13 @@ class MemberLookup:
         """A method, nested class or field of a class or its base classes."""
         if depth > MAX_DEPTH:
             return None
-        key = (name, cls.path, cls.symbol.qualified_name, depth)
-        if key in self._found:
-            found = self._found[key]
-            return None if found is UNKNOWN else found
+        key = ("class", name, cls.path, cls.symbol.qualified_name, depth)
+        return self._resolver.shared(key, lambda: self._class_member(cls, name, depth))
+
+    def _class_member(self, cls: Class, name: str, depth: int) -> Value | None:
         member = self._own_member(cls, name, depth)
         if member is None or (isinstance(member, Opaque) and not member.is_external):
             member = self.inherited(cls, name, depth + 1) or member
-        self._found[key] = member or UNKNOWN
         return member
 
     def _own_member(self, cls: Class, name: str, depth: int) -> Value | None:

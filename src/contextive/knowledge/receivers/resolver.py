@@ -7,6 +7,8 @@ name, and the names are recorded: as long as nothing of these names changes in t
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Hashable
+from typing import TypeVar
 
 from contextive.knowledge.languages import family_of, language_of
 from contextive.knowledge.project_names import DeclaredSymbol, ProjectNames, SameName
@@ -35,6 +37,8 @@ from contextive.knowledge.rust_modules import parent_module
 _HEAD = re.compile(r"<[^<>]*>|[#^]?[A-Za-z_$@][\w$]*|[?!*]")
 _OPERATOR = re.compile(r"\.([\w$#~]+)|(\(\))|(\[\])|(@)|~([\w$.]+)")
 
+Found = TypeVar("Found")
+
 
 class TypeResolver:
     """Evaluates the expressions of one file."""
@@ -48,7 +52,26 @@ class TypeResolver:
         self.members = MemberLookup(self)
         self.scopes = ScopeLookup(self)
         self.modules = ModuleLookup(self)
+        self.is_shared = False
+        """Whether the current lookup is remembered for other files, with the names that it depends on."""
         self._values: dict[tuple[str, str, str, int], Value] = {}
+
+    def shared(self, key: Hashable, find: Callable[[], Found]) -> Found:
+        """The result of a lookup that is the same from every file. The project remembers it.
+
+        Inside such a lookup, results that only this file remembers are not used: their names are not remembered.
+        """
+        known = self.project.lookups.get(key)
+        if known is None:
+            around, was_shared = self.names, self.is_shared
+            self.names, self.is_shared = set(), True
+            value = find()
+            known = (value, frozenset(self.names))
+            self.names, self.is_shared = around, was_shared
+            self.project.remember(key, known)
+        self.names |= known[1]
+        found: Found = known[0]
+        return found
 
     def depends_on(self, name: str) -> None:
         """Record that the results depend on everything with this name."""
@@ -76,7 +99,7 @@ class TypeResolver:
 
     def named(self, name: str) -> SameName:
         """All symbols of the project with this name."""
-        self.depends_on(name)
+        self.names.add(name)
         return self.project.symbols[name]
 
     def evaluate(self, expression: str, path: str, owner: str, depth: int) -> Value:
@@ -84,7 +107,7 @@ class TypeResolver:
         if depth > MAX_DEPTH:
             return UNKNOWN
         key = (expression, path, owner, depth)
-        found = self._values.get(key)
+        found = None if self.is_shared else self._values.get(key)
         if found is None:
             found = UNKNOWN
             for alternative in expression.split("|"):
@@ -94,7 +117,8 @@ class TypeResolver:
                     break
                 if found is UNKNOWN or not isinstance(value, Opaque):
                     found = value
-            self._values[key] = found
+            if not self.is_shared:
+                self._values[key] = found
         return found
 
     def first(self, expressions: tuple[str, ...], path: str, owner: str, depth: int) -> Value:

@@ -46,9 +46,11 @@ class ScopeLookup:
         if depth > MAX_DEPTH:
             return UNKNOWN
         key = (name, path, owner, depth)
-        found = self._found.get(key)
+        found = None if self._resolver.is_shared else self._found.get(key)
         if found is None:
-            found = self._found[key] = self._look_up(name, path, owner, depth)
+            found = self._look_up(name, path, owner, depth)
+            if not self._resolver.is_shared:
+                self._found[key] = found
         return found
 
     def _look_up(self, name: str, path: str, owner: str, depth: int) -> Value:
@@ -81,6 +83,9 @@ class ScopeLookup:
 
     def file_member(self, name: str, path: str, depth: int) -> Value | None:
         """What a file calls by this name: a symbol, a variable or an import."""
+        return self._resolver.shared(("file", name, path, depth), lambda: self._file_member(name, path, depth))
+
+    def _file_member(self, name: str, path: str, depth: int) -> Value | None:
         symbol = self._resolver.named(name).places.get((path, name))
         if symbol is not None:
             return value_of(path, symbol)
@@ -99,12 +104,12 @@ class ScopeLookup:
 
     def _package_member(self, name: str, path: str, depth: int) -> Value | None:
         """A name from another file of the same folder."""
-        folder = posixpath.dirname(path)
+        folder, family = posixpath.dirname(path), family_of(language_of(path) or "")
         for other, symbol in self._resolver.named(name).declared:
             is_member = other != path and symbol.qualified_name == name and posixpath.dirname(other) == folder
-            if is_member and family_of(symbol.language) == self._resolver.family:
+            if is_member and family_of(symbol.language) == family:
                 return value_of(other, symbol)
-        if self._resolver.family == "go":
+        if family == "go":
             return self._variable_of_package(name, self._resolver.project.known.by_folder.get(folder, ()), depth)
         return None
 
@@ -129,6 +134,9 @@ class ScopeLookup:
 
     def from_all_members(self, name: str, path: str, depth: int) -> Value | None:
         """A name from a module of which all members are imported."""
+        return self._resolver.shared(("all", name, path, depth), lambda: self._from_all_members(name, path, depth))
+
+    def _from_all_members(self, name: str, path: str, depth: int) -> Value | None:
         self._resolver.depends_on(all_members_key(path))
         if depth >= MAX_DEPTH:
             return None
