@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from contextive.errors import InvalidRequest, ParseError
 from contextive.ingest.evidence_service import EvidenceService
+from contextive.ingest.review_service import ReviewService
 from contextive.ingest.trace_service import TraceService
 from contextive.review.evidence import EvidenceLevel, EvidenceState
 from contextive.review.evidence_readers import Outcome, read_evidence
@@ -234,6 +235,18 @@ def test_the_command_adds_evidence_and_fails_below_the_required_level(project: R
     weak = run_in_process("evidence", "--require", "exercised", cwd=project.root)
     assert (weak.returncode, "passed: /specifications" in weak.stdout) == (1, True)
     assert run_in_process("evidence", "add", cwd=project.root).returncode == 2
+
+
+##= docs/spec/review.md#findings
+##% Evidence that holds for the version before a change and not for the one after it MUST be reported.
+def test_a_review_says_which_evidence_a_change_makes_old(project: ReviewedProject) -> None:
+    service = add(project, junit=JUNIT.format(inner=""))
+    project.service = ReviewService(TraceService(project.root), service.records)
+    assert project.kinds() == []
+    project.change("src/door.py", "bolt, 2", "bolt, 3")
+    assert project.kinds() == ["code_changed", "evidence_outdated"]
+    service.add([project.root.parent / "junit"])
+    assert project.kinds() == ["code_changed"]
 
 
 def test_explain_requirement_shows_the_evidence(tmp_path: Path) -> None:

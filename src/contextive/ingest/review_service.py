@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,9 +22,11 @@ from contextive.review.acceptances import (
     parse_acceptances,
     without_accepted,
 )
-from contextive.review.findings import Finding
+from contextive.review.evidence import EvidenceRecord, outdated_evidence
+from contextive.review.findings import Finding, sort_findings
 from contextive.review.requirement_changes import MentionedIn
 from contextive.review.review import review_versions
+from contextive.review.task_changes import ticked_tasks
 from contextive.review.versions import ProjectVersion
 from contextive.workspace.files import FileText, ProjectFiles
 from contextive.workspace.git_trees import CommitTree, GitTrees, WorkingTree
@@ -62,8 +64,10 @@ class Review:
 class ReviewService:
     """Compares versions of one project. What it reads of a version is kept for the next review."""
 
-    def __init__(self, trace: TraceService) -> None:
+    def __init__(self, trace: TraceService, records: Callable[[], Sequence[EvidenceRecord]] = tuple) -> None:
+        """`records` returns the evidence that was added."""
         self._trace = trace
+        self._records = records
         self._profiles: dict[TraceService, ReviewService] = {trace: self}
         self._lock = threading.Lock()
         self._disk = WorkingTree(trace.files.root)
@@ -73,7 +77,7 @@ class ReviewService:
         """Reviews of the specifications that a profile shows."""
         trace = self._trace.for_profile(profile)
         with self._lock:
-            return self._profiles.setdefault(trace, ReviewService(trace))
+            return self._profiles.setdefault(trace, ReviewService(trace, self._records))
 
     @property
     def root(self) -> Path:
@@ -140,7 +144,9 @@ class ReviewService:
             old = ProjectVersion(old_state.analysis, _texts(old_files, cited))
             new = ProjectVersion(new_state.analysis, _texts(new_files, cited))
             before_accepted, accepted = _acceptances(old_files, notices), _acceptances(new_files)
-        findings = review_versions(old, new, cited, mentioned_in)
+            tasks = list(ticked_tasks(old_state.read.specifications, new_state.formats, new_files.is_file))
+        outdated = outdated_evidence(self._records(), old, new, cited)
+        findings = sort_findings([*review_versions(old, new, cited, mentioned_in), *tasks, *outdated])
         left = without_accepted(findings, accepted)
         return Review(
             findings=(*left.findings, *changed_acceptances(before_accepted, accepted)),

@@ -7,7 +7,7 @@ or exercised counts as tested only, until newer results are added.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import PurePosixPath
@@ -15,6 +15,8 @@ from typing import TypeAlias
 
 from contextive.review.code_units import CodeUnit
 from contextive.review.evidence_readers import Outcome, ReadEvidence, TestResult
+from contextive.review.findings import Finding, Kind, content_digest, listed
+from contextive.review.versions import ProjectVersion
 from contextive.trace.citation import Citation
 from contextive.trace.level import CitationType
 from contextive.trace.requirement import Requirement
@@ -200,3 +202,39 @@ def evidence_of(
     ran = {place for one in passed for place in one.ran}
     level = EvidenceLevel.EXERCISED if now and now <= ran else EvidenceLevel.PASSED
     return EvidenceState(level, commit=passed[-1].commit)
+
+
+##= docs/spec/review.md#findings
+##% Evidence that holds for the version before a change and not for the one after it MUST be reported.
+def outdated_evidence(
+    records: Sequence[EvidenceRecord], old: ProjectVersion, new: ProjectVersion, changed: Collection[str]
+) -> list[Finding]:
+    """One finding about all requirements whose newest results are older than the change."""
+    before, after = _digests(old, changed), _digests(new, changed)
+    outdated: dict[str, EvidenceRecord] = {}
+    for record in records:
+        if record.outcome != Outcome.PASSED.value:
+            continue
+        for place in (record.test, *record.code):
+            key = (place.path, place.symbol)
+            if place.digest in before.get(key, ()) and place.digest not in after.get(key, ()):
+                outdated.setdefault(record.requirement, record)
+    if not outdated:
+        return []
+    first = min(outdated.values())
+    tests = sorted({record.test.symbol for record in outdated.values()})
+    return [
+        Finding(
+            Kind.EVIDENCE_OUTDATED, first.test.path, 1, first.requirement[:12],
+            f"The results of {len(tests)} tests for {len(outdated)} requirements are older than this change: {listed(tests)}.",
+            "Run these tests, and add the results: contextive-mcp evidence add FILE", content_digest(*sorted(outdated)),
+        )
+    ]  # fmt: skip
+
+
+def _digests(version: ProjectVersion, changed: Collection[str]) -> dict[tuple[str, str], set[str]]:
+    found: dict[tuple[str, str], set[str]] = {}
+    for citation in version.citations_in(changed):
+        if (unit := version.unit(citation)) is not None:
+            found.setdefault((citation.source, unit.symbol), set()).add(unit.digest)
+    return found

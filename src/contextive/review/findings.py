@@ -23,13 +23,15 @@ class Kind(StrEnum):
     CITATION_MOVED = "citation_moved"
     CITATION_CHANGED = "citation_changed"
     MUST_WITHOUT_CODE = "must_without_code"
+    TASK_WITHOUT_EVIDENCE = "task_without_evidence"
     CODE_CHANGED = "code_changed"
     TEST_CHANGED = "test_changed"
     REQUIREMENT_ADDED = "requirement_added"
+    EVIDENCE_OUTDATED = "evidence_outdated"
     ACCEPTANCES_CHANGED = "acceptances_changed"
 
 
-NOTICES: Final = frozenset({Kind.ACCEPTANCES_CHANGED})
+NOTICES: Final = frozenset({Kind.ACCEPTANCES_CHANGED, Kind.EVIDENCE_OUTDATED})
 """Kinds that only say what to read. `--fail-on any` does not include them."""
 _ORDER = {kind: number for number, kind in enumerate(Kind)}
 

@@ -7,6 +7,7 @@ from collections.abc import Collection
 from contextive.review.citation_changes import broken_citations, citation_changes
 from contextive.review.findings import Finding, sort_findings
 from contextive.review.requirement_changes import MentionedIn, requirement_changes
+from contextive.review.task_changes import renumbered
 from contextive.review.versions import ProjectVersion
 
 
@@ -21,4 +22,4 @@ def review_versions(
     requirements = requirement_changes(old, new, mentioned_in or _nothing)
     citations = citation_changes(old, new, changed)
     broken = broken_citations(old, new, requirements.explained)
-    return sort_findings([*requirements.findings, *citations.findings, *broken])
+    return sort_findings([*requirements.findings, *citations.findings, *broken, *renumbered(old, new)])

@@ -85,10 +85,11 @@ def _trace(host: Host) -> TraceService:
 
 
 def _review(host: Host) -> ReviewService:
+    from contextive.ingest.evidence_service import EvidenceService
     from contextive.ingest.review_service import ReviewService
     from contextive.ingest.trace_service import TraceService
 
-    return ReviewService(host.services.get(TraceService))
+    return ReviewService(host.services.get(TraceService), lambda: host.services.get(EvidenceService).records())
 
 
 def _evidence(host: Host) -> EvidenceService:
