@@ -15,7 +15,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 TOP = ("pyproject.toml", "README.md", "LICENSE", "requirements.lock")
-FOLDERS = ("src/contextive", "packages/contextive-minilm", "examples/parcel-locker")
+FOLDERS = ("src/contextive", "packages/contextive-minilm", "examples/parcel-locker", "examples/parking-meter")
 _LEFT_OUT = {"__pycache__", ".contextive", ".pytest_cache", ".duvet"}
 _MOMENT = (1980, 1, 1, 0, 0, 0)
 

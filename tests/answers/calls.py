@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from contextive.errors import ContextiveError
 from contextive.ingest.notes_service import NotesService
+from contextive.ingest.task_files import version_of
 from contextive.ingest.trace_service import TraceService
 from contextive.registry import OWNER_AS_MAINTAINER, Text, Tool
 from contextive.registry.budget import ANSWER_TOKENS, compact_json, estimated_tokens
@@ -40,9 +41,16 @@ BUDGETS: Final[Mapping[str, int]] = {
 }
 """The most tokens of a default answer. Any other tool has ANSWER_TOKENS."""
 ARRAYS: Final = frozenset(
-    {"list_uncited_requirements", "list_invalid_citations", "get_prioritized_requirements", "search_requirements"}
+    {
+        "list_uncited_requirements",
+        "list_invalid_citations",
+        "list_tasks",
+        "get_prioritized_requirements",
+        "search_requirements",
+    }
 )
 """Tools whose text is the array of the entries and not the whole object."""
+PLAN: Final = "kiro:harbour-plan"
 SEARCH_MEDIAN: Final = 2_200
 QUESTIONS: Final = (
     "how is the configuration loaded",
@@ -232,6 +240,9 @@ def writing_calls(sampler: Sampler) -> Iterator[Call]:
     for slug in sampler.pages:
         yield Call("rename_page", {"slug": slug, "new_title": f"{slug} under another name"})
         yield Call("delete_page", {"slug": f"{slug}-under-another-name"})
+    service = sampler.host.services.get(TraceService)
+    version = version_of(service.files, service.view().state.formats.by_id[PLAN].tasks[0].place.path)
+    yield Call("complete_task", {"spec": PLAN, "task": "1.1", "version": version})
     yield Call("km-storetext", {"content": text, "title": "A stored text", "ingest": True})
     yield Call("km-upload", {"source_path": "docs/a-stored-text.md", "destination": "docs/copy.md", "ingest": True})
     for number in range(30):
@@ -286,6 +297,7 @@ def _trace_calls(sampler: Sampler) -> Iterator[Call]:
         yield Call("get_citation_context", {"citation_id": citation})
     yield Call("next_requirement")
     yield Call("review_changes", {"base": "HEAD"})
+    yield from (Call("spec_status"), Call("spec_status", {"spec": PLAN}), Call("list_tasks"))
 
 
 def all_tools(host: Host) -> dict[str, Tool]:

@@ -62,7 +62,27 @@ class _Generator:
         found |= {
             f"tests/{self._phrase('/', 2)}/test_{self._phrase('_', 3)}_{n}.py": self._test(n) for n in range(TESTS)
         }
-        return found
+        return found | self._plan()
+
+    def _plan(self) -> dict[str, str]:
+        """A specification in the format of Kiro with 60 criteria, a task for each, and a comment that names one."""
+        requirements = "\n".join(
+            f"### Requirement {group}\n\n#### Acceptance Criteria\n"
+            + "".join(f"\n{n}. THE SYSTEM SHALL {self._sentence()}" for n in range(1, 7))
+            + "\n"
+            for group in range(1, 11)
+        )
+        tasks = "".join(
+            f"- [ ] {group}.{n} {self._sentence()}\n  - _Requirements: {group}.{n}_\n"
+            for group in range(1, 11)
+            for n in range(1, 7)
+        )
+        folder = ".kiro/specs/harbour-plan"
+        return {
+            f"{folder}/requirements.md": f"# Requirements Document\n\n## Requirements\n\n{requirements}",
+            f"{folder}/tasks.md": f"# Implementation Plan\n\n{tasks}",
+            f"{_PACKAGE}/planned.py": "# Requirement 1.1 of harbour-plan\nPLANNED = True\n",
+        }
 
     def _path(self, module: tuple[str, str]) -> str:
         return f"{_PACKAGE}/{module[0]}/{module[1]}.py"

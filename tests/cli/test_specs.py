@@ -46,3 +46,7 @@ def test_an_unknown_specification_is_an_error(spec_cli: InProcessCli) -> None:
 
 def test_a_project_without_specifications_has_no_table(in_process_cli: InProcessCli, tmp_path: Path) -> None:
     assert in_process_cli.run("specs").stdout == "No specification was found in this project.\n"
+
+
+def test_init_says_how_to_show_them(spec_cli: InProcessCli) -> None:
+    assert "contextive-mcp specs" in spec_cli.run("init", "--dry-run").stdout

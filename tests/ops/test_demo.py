@@ -14,7 +14,7 @@ import pytest
 from contextive.ingest.notes_service import NotesService
 from contextive.ingest.trace_service import TraceService
 from contextive.ops.clients import CLIENTS
-from contextive.ops.demo import example_folder
+from contextive.ops.demo import example_folder, kiro_example_folder
 from contextive.trace.requirement import Status
 from tests.processes import clean_environment
 from tests.raw_clients import PROGRAM
@@ -43,10 +43,11 @@ def test_a_note_links_to_the_requirement_of_the_invalid_citation() -> None:
     assert link.target == requirement.identifier[:8]
 
 
-def test_the_tests_of_the_example_pass() -> None:
+@pytest.mark.parametrize("folder", [example_folder(), kiro_example_folder()], ids=["sentences", "kiro"])
+def test_the_tests_of_the_example_pass(folder: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", "pyproject.toml"],
-        cwd=example_folder(),
+        cwd=folder,
         env=clean_environment({"PYTHONDONTWRITEBYTECODE": "1", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}),
         capture_output=True,
         text=True,
@@ -90,6 +91,8 @@ def test_the_demo_shows_open_requirements_and_fixes_an_invalid_citation(
         "src/locker/doors.py:22: could not find text",
         "The requirement is in progress.",
         "Invalid citations: 0. The requirement is done.",
+        "5      5     3       2      2       4       0         0          0       kiro:tickets",
+        "kiro:tickets/1.3  2 done",
     ):
         assert part in output
     assert output.index("in progress.") < output.index("is done.")

@@ -77,6 +77,11 @@ def configure_report(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(run=run_report, project=None, config=None)
     if parser.prog.startswith("contextive-mcp"):
         add_project_options(parser, profile=False)
+        parser.add_argument(
+            "--require",
+            metavar="LIST",
+            help="with --ci: what each requirement of Kiro, spec-kit and OpenSpec must have: tasks, code, tests",
+        )
 
 
 def report_options(options: argparse.Namespace) -> ReportOptions:
@@ -95,6 +100,7 @@ def report_options(options: argparse.Namespace) -> ReportOptions:
         ci=options.ci,
         require_citations=options.require_citations is not False,
         require_tests=options.require_tests is not False,
+        require=_required(getattr(options, "require", None)),
         blob_link=options.blob_link,
         issue_link=options.issue_link,
         fetch=options.fetch,
@@ -102,6 +108,18 @@ def report_options(options: argparse.Namespace) -> ReportOptions:
         spec_patterns=tuple(options.spec_pattern),
         spec_path=options.spec_path,
     )
+
+
+def _required(text: str | None) -> tuple[str, ...]:
+    """The words after `--require`."""
+    if not text:
+        return ()
+    from contextive.ops.spec_report import GATES
+
+    words = tuple(word.strip() for word in text.split(",") if word.strip())
+    if unknown := [word for word in words if word not in GATES]:
+        raise UsageError(f"{unknown[0][:40]!r} cannot be required.", hint=f"Known: {', '.join(GATES)}.")
+    return words
 
 
 def run_report(options: argparse.Namespace) -> int:
@@ -114,9 +132,12 @@ def run_report(options: argparse.Namespace) -> int:
 
 def _report(options: argparse.Namespace) -> int:
     project, requested = _project(), report_options(options)
+    shows_formats = hasattr(options, "require")
     if options.project or options.config or not _has_duvet_config():
-        project, may_fetch = _with_config(project, options)
+        project, may_fetch = _with_config(project, options, shows_formats=shows_formats)
         requested = replace(requested, fetch=requested.fetch or may_fetch)
+    elif shows_formats:
+        project, _ = _with_config(project, options, shows_formats=True)
     return project.report(requested)
 
 
@@ -124,7 +145,9 @@ def _has_duvet_config() -> bool:
     return (Path.cwd() / ".duvet" / "config.toml").exists()
 
 
-def _with_config(project: DuvetProject, options: argparse.Namespace) -> tuple[DuvetProject, bool]:
+def _with_config(
+    project: DuvetProject, options: argparse.Namespace, *, shows_formats: bool = False
+) -> tuple[DuvetProject, bool]:
     """The project with the specifications and sources of its Contextive configuration, and whether that allows fetching.
 
     Loading the configuration takes longer than reporting on a small project, so it is loaded only if it is needed.
@@ -134,7 +157,13 @@ def _with_config(project: DuvetProject, options: argparse.Namespace) -> tuple[Du
     loaded = config_loader(options)()
     trace = loaded.config.trace
     specifications, sources = tuple(trace.specifications), tuple(trace.sources)
-    return replace(project, root=loaded.project, specifications=specifications, sources=sources), trace.fetch
+    found = replace(project, root=loaded.project, specifications=specifications, sources=sources)
+    if shows_formats:
+        from contextive.trace.formats.values import SpecFormat
+
+        wanted = tuple(SpecFormat) if trace.formats is None else trace.formats
+        found = replace(found, formats=tuple(map(SpecFormat, wanted)))
+    return found, trace.fetch
 
 
 # -- init --------------------------------------------------------------------------------------------------------------

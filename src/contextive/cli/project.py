@@ -124,6 +124,12 @@ def _first_commands(found: Survey) -> Iterator[tuple[str, str]]:
 
 
 def _hints(found: Survey) -> Iterator[tuple[str, str]]:
+    if found.formats:
+        counts = ", ".join(f"{count} of {name}" for name, count in found.formats)
+        yield (
+            f"Specifications in spec-driven formats, which need no configuration: {counts}.",
+            "Show them with: contextive-mcp specs",
+        )
     if found.has_duvet_config:
         yield (
             "Specifications and sources are configured in .duvet/config.toml.",
@@ -136,7 +142,7 @@ def _hints(found: Survey) -> Iterator[tuple[str, str]]:
             if found.copies
             else "Download them with: duvet report --fetch",
         )
-    elif not found.specifications:
+    elif not found.specifications and not found.formats:
         yield "No specification was found.", "Search and notes work without one."
 
 

@@ -16,8 +16,6 @@ from contextive.trace.reports.safe_text import printable_line
 if TYPE_CHECKING:
     from contextive.ingest.trace_service import TraceView
 
-_HEADINGS = ("total", "task", "ticked", "named", "quoted", "tested", "dangling", "ambiguous", "unread")
-
 
 def configure_specs(parser: argparse.ArgumentParser) -> None:
     add_project_options(parser)
@@ -38,13 +36,12 @@ def run_specs(options: argparse.Namespace) -> int:
         view = host.services.get(TraceService).for_profile(host.profile.name).view()
     finally:
         host.close()
-    data = _one(view, options.spec) if options.spec else _all(view)
     if options.json:
-        print_data(json.dumps(data, ensure_ascii=False))
+        print_data(json.dumps(_one(view, options.spec) if options.spec else _all(view), ensure_ascii=False))
     elif options.spec:
-        _print_requirements(data["requirements"])
+        _print_requirements(_one(view, options.spec)["requirements"])
     else:
-        _print_table(data)
+        _print_table(view)
     return 0
 
 
@@ -87,19 +84,17 @@ def _one(view: TraceView, name: str) -> dict[str, Any]:
     return {"spec": entry.id, "requirements": cited_rows(view.catalog, entry)}
 
 
-def _print_table(data: dict[str, Any]) -> None:
-    from contextive.trace.spec_rows import COLUMNS
+def _print_table(view: TraceView) -> None:
+    from contextive.ops.spec_report import table_cells
+    from contextive.trace.spec_rows import unread_to_dicts
+    from contextive.trace.spec_trace import table
 
-    rows = [*data["specifications"]]
+    rows = table(view.catalog, view.state.formats)
     if not rows:
         print_line("No specification was found in this project.")
         return
-    shown: list[tuple[str, ...]] = [(*_HEADINGS, "specification")]
-    for row in [*rows, {"spec": "all of them", **data["totals"]}] if len(rows) > 1 else rows:
-        name = row["spec"] if row.get("state", "current") == "current" else f"{row['spec']} ({row['state']})"
-        shown.append((*(str(row[column]) for column in COLUMNS), printable_line(name)))
-    print_rows(shown)
-    for line in data["not_understood"]:
+    print_rows(table_cells(rows))
+    for line in unread_to_dicts(view.state.formats.current):
         print_line(printable_line(f"not understood: {line['place']}: {line['reason']}"))
 
 

@@ -10,7 +10,7 @@ from typing import Protocol
 
 from contextive.errors import ContextiveError
 from contextive.ingest.notes_service import NotesService
-from contextive.ingest.trace_service import TraceService
+from contextive.ingest.trace_service import TraceService, TraceView
 from contextive.knowledge.chunk import Chunk
 from contextive.knowledge.graph import Layer
 from contextive.knowledge.note_layer import notes_layer
@@ -18,7 +18,7 @@ from contextive.knowledge.symbol import Symbol
 from contextive.knowledge.trace_layer import requirement_chunks, trace_layer
 from contextive.trace.catalog import TraceCatalog
 
-_TRACE_FOLDER = ".duvet"
+_TRACE_FOLDERS = (".duvet", ".kiro", ".specify")
 _MAX_FILES = 10_000
 
 
@@ -52,10 +52,12 @@ class RequirementsLayer:
         self._patterns = tuple(patterns)
 
     def external_version(self) -> str:
-        """Covers the files in `.duvet`, which are not indexed: the configuration and stored specifications."""
+        """Covers files that are not indexed: the configuration and stored specifications in `.duvet`, and specifications
+        in folders that begin with a dot."""
         digest = hashlib.sha256(repr(self._patterns).encode())
-        for line in sorted(_file_states(self._root / _TRACE_FOLDER)):
-            digest.update(line.encode("utf-8", "surrogateescape"))
+        for folder in _TRACE_FOLDERS:
+            for line in sorted(_file_states(self._root / folder)):
+                digest.update(line.encode("utf-8", "surrogateescape"))
         return digest.hexdigest()[:16]
 
     def chunks(self) -> Mapping[str, tuple[Chunk, ...]]:
@@ -63,12 +65,16 @@ class RequirementsLayer:
         return requirement_chunks(catalog) if catalog is not None else {}
 
     def layer(self, ids: Mapping[str, str], symbols: Mapping[str, Sequence[Symbol]]) -> Layer:
-        catalog = self._catalog()
-        return trace_layer(catalog, ids, symbols) if catalog is not None else Layer()
+        view = self._view()
+        return trace_layer(view.catalog, ids, symbols, view.state.formats) if view is not None else Layer()
 
     def _catalog(self) -> TraceCatalog | None:
+        view = self._view()
+        return view.catalog if view is not None else None
+
+    def _view(self) -> TraceView | None:
         try:
-            return self._service.view().catalog
+            return self._service.view()
         except ContextiveError:
             return None  # the trace tools report a broken configuration
 
@@ -91,12 +97,13 @@ class NotesLayer:
 
     def layer(self, ids: Mapping[str, str], symbols: Mapping[str, Sequence[Symbol]]) -> Layer:
         try:
-            identifiers = [r.identifier for r in self._requirements.view().catalog.requirements]
+            requirements = self._requirements.view().catalog.requirements
         except ContextiveError:
-            identifiers = []
+            requirements = ()
         return notes_layer(
             self._notes.view().catalog,
-            requirements=identifiers,
+            requirements=[requirement.identifier for requirement in requirements],
+            handles={requirement.handle: requirement.identifier for requirement in requirements if requirement.handle},
             artifacts=ids,
             symbols={symbol.id for file_symbols in symbols.values() for symbol in file_symbols},
         )

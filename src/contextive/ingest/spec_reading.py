@@ -5,24 +5,25 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from operator import eq
 from typing import Final
 
 from contextive.ingest.parse_cache import ParseCache
+from contextive.ingest.spec_commits import SpecCommits
 from contextive.ingest.trace_defaults import STYLES_BY_ENDING
 from contextive.knowledge.classification import is_test_path
 from contextive.knowledge.comment_spans import comment_spans
 from contextive.knowledge.languages import language_of
 from contextive.trace.comments import CommentBlock, blocks_of_lines, blocks_of_spans, titles_of_tests
-from contextive.trace.declared_requirements import Declarations, DeclaredDocuments, naming_citations
+from contextive.trace.declared_requirements import Declarations, DeclaredDocuments, ReadSpecifications, naming_citations
 from contextive.trace.formats.layout import FOLDERS, find_specifications, read_specification
 from contextive.trace.formats.values import FormatSpecification, SpecFiles, SpecFormat, SpecState, UnreadLine
 from contextive.trace.level import CitationType
 from contextive.trace.natural_references import NaturalReference, find_references
 from contextive.trace.reference_owners import OwnerResolver, ResolvedReference
 from contextive.workspace.directory_listings import DirectoryListings
-from contextive.workspace.files import FileText, ProjectFiles, Unreadable
+from contextive.workspace.files import FileText, ProjectFiles, ReadOnce, Unreadable
 from contextive.workspace.globs import walk_by_ending
 from contextive.workspace.spec_folders import markdown_files_in
 
@@ -36,25 +37,6 @@ SOURCE_ENDINGS: Final = frozenset((*STYLES_BY_ENDING, *_FURTHER_ENDINGS))
 _TITLED: Final = frozenset(("javascript", "typescript", "tsx"))
 
 
-@dataclass(frozen=True, slots=True)
-class ReadSpecifications:
-    """The specifications of a project and the references in its comments, before they are resolved.
-
-    Equal values have equal results. Specifications are compared by identity: unchanged files have the same object.
-    """
-
-    specifications: tuple[FormatSpecification, ...] = ()
-    references: tuple[tuple[NaturalReference, ...], ...] = field(default=(), repr=False)
-    """One tuple for each file that has some."""
-
-    @property
-    def all_references(self) -> Iterator[NaturalReference]:
-        return (reference for found in self.references for reference in found)
-
-
-NOTHING_READ: Final = ReadSpecifications()
-
-
 class SpecReader:
     """Reads specifications at each call. What did not change is not read again."""
 
@@ -66,6 +48,7 @@ class SpecReader:
         self._documents = DeclaredDocuments()
         self._resolver = OwnerResolver.of(())
         self._cache = ParseCache()
+        self._commits = SpecCommits(files)
         self._sources: list[str] = []
 
     def at(self, files: ProjectFiles) -> SpecReader:
@@ -82,8 +65,8 @@ class SpecReader:
             return []
         return find_specifications(markdown_files_in(str(self._files.root), FOLDERS, folders), self._formats)
 
-    def specifications(self, folders: DirectoryListings) -> tuple[FormatSpecification, ...]:
-        found = {files: self._specification(files) for files in self.find(folders)}
+    def specifications(self, folders: DirectoryListings, once: ReadOnce) -> tuple[FormatSpecification, ...]:
+        found = {files: self._specification(files, once) for files in self.find(folders)}
         self._known = {files: self._known[files] for files in found}
         return tuple(found.values())
 
@@ -98,7 +81,7 @@ class SpecReader:
     ##= docs/spec/trace.md#spec-driven-formats
     ##% A comment or docstring that names a requirement by its key MUST count as a reference to it, weaker than a quote.
     def references(
-        self, specifications: tuple[FormatSpecification, ...], folders: DirectoryListings
+        self, specifications: tuple[FormatSpecification, ...], folders: DirectoryListings, once: ReadOnce
     ) -> tuple[tuple[NaturalReference, ...], ...]:
         """What the comments of all source files may refer to, file by file."""
         if all(one.state is SpecState.ARCHIVED for one in specifications):
@@ -106,13 +89,31 @@ class SpecReader:
             return ()
         candidate = self.resolver(specifications).candidate
         self._sources = [path for path, _ in walk_by_ending(str(self._files.root), SOURCE_ENDINGS, folders)]
-        found = tuple(filter(None, (self._references_in(path, candidate) for path in self._sources)))
+        found = tuple(filter(None, (self._references_in(path, candidate, once) for path in self._sources)))
         self._cache.keep_only({(path, candidate) for path in self._sources})
         return found
 
-    def _references_in(self, path: str, candidate: re.Pattern[str]) -> tuple[NaturalReference, ...]:
-        content = self._files.read(path)
+    def _references_in(self, path: str, candidate: re.Pattern[str], once: ReadOnce) -> tuple[NaturalReference, ...]:
+        content = once.read(path)
         return self._cache.get((path, candidate), content, lambda: _references(path, content, candidate), eq)
+
+    def resolve(self, read: ReadSpecifications) -> tuple[ResolvedReference, ...]:
+        """The references that are about a specification of the project."""
+        if not read.references:
+            return ()
+        return self._commits.resolve(read.all_references, self.resolver(read.specifications), read.specifications)
+
+    def declare(
+        self,
+        documents: DeclaredDocuments,
+        resolved: Sequence[ResolvedReference],
+        cited: AbstractSet[tuple[str, int]],
+    ) -> Declarations:
+        """The requirements of the documents, and the comments that name them. A line of a citation is only that."""
+        counted = [one for one in resolved if (one.reference.path, one.reference.line) not in cited]
+        paths = {one.reference.path for one in counted}
+        types = {path: CitationType.TEST if is_test_path(path) else CitationType.CITATION for path in paths}
+        return Declarations(documents, naming_citations(counted, documents, types))
 
     def used_paths(self) -> Iterator[str]:
         """The files that were read in the last call."""
@@ -120,8 +121,8 @@ class SpecReader:
             yield from files.paths
         yield from self._sources
 
-    def _specification(self, files: SpecFiles) -> FormatSpecification:
-        contents = tuple([self._files.read(path) for path in files.paths])
+    def _specification(self, files: SpecFiles, once: ReadOnce) -> FormatSpecification:
+        contents = tuple([once.read(path) for path in files.paths])
         known = self._known.get(files)
         if known is None or any(new is not old for new, old in zip(contents, known[0], strict=True)):
             known = contents, _read(files, contents)
@@ -159,13 +160,3 @@ def comment_blocks(path: str, text: str) -> Iterator[CommentBlock]:
     yield from blocks_of_spans(text, spans) if spans is not None else blocks_of_lines(text)
     if language in _TITLED:
         yield from titles_of_tests(text)
-
-
-def declare(
-    documents: DeclaredDocuments, resolved: Sequence[ResolvedReference], cited: AbstractSet[tuple[str, int]]
-) -> Declarations:
-    """The requirements of the documents, and the comments that name them. A line of a citation counts as that only."""
-    counted = [one for one in resolved if (one.reference.path, one.reference.line) not in cited]
-    paths = {one.reference.path for one in counted}
-    types = {path: CitationType.TEST if is_test_path(path) else CitationType.CITATION for path in paths}
-    return Declarations(documents, naming_citations(counted, documents, types))

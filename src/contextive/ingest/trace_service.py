@@ -11,7 +11,6 @@ from functools import cached_property
 from pathlib import Path
 
 from contextive.errors import ConfigError, ContextiveError
-from contextive.ingest.spec_reading import SpecReader
 from contextive.ingest.trace_defaults import default_trace_settings
 from contextive.ingest.traced_project import TracedProject, TraceState
 from contextive.trace.catalog import SpecificationEntry, TraceCatalog
@@ -85,7 +84,6 @@ class TraceService:
         self._hidden_in = frozenset(hidden_in)
         self._wanted = (specifications, sources)
         self._fetch = fetch
-        self._reader = SpecReader(self.files, self._formats)
         self._shared_refresh = SharedRefresh()
         self._folders = DirectoryListings()
         self._presence_lock = threading.Lock()
@@ -167,12 +165,17 @@ class TraceService:
             content = self.files.read(CONFIG_PATH)
             if content.fingerprint is not None:
                 return True
-            if self._reader.find(self._presence_folders):
+            if self._formats and self._has_formats(self._presence_folders):
                 return True
             settings = default_trace_settings(
                 str(self.files.root), *self._wanted, self.files.allows, self._presence_folders
             )
             return bool(settings.specifications)
+
+    def _has_formats(self, folders: DirectoryListings) -> bool:
+        from contextive.ingest.spec_reading import SpecReader
+
+        return bool(SpecReader(self.files, self._formats).find(folders))
 
     def remember_statuses(self) -> None:
         """Remember the current statuses as the baseline of `changed_resources`, unless there is one."""

@@ -11,24 +11,32 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
 from operator import itemgetter
+from typing import TYPE_CHECKING
 
 from contextive.ingest.parse_cache import ParseCache
-from contextive.ingest.spec_reading import NOTHING_READ, ReadSpecifications, SpecReader, declare
 from contextive.ingest.trace_sources import FoundSources, SourceFile, find_sources
 from contextive.ingest.traced_specifications import GeneratedFile, TargetResolver, TracedSpecifications
 from contextive.trace.analysis import Analysis, ResolvedSpec, match_files, path_parts
 from contextive.trace.citation import CommentStyle, Location, ParsedFile, Problem, parse_citations
-from contextive.trace.declared_requirements import DeclaredDocuments, NamedHandle
+from contextive.trace.declared_requirements import (
+    NOTHING_READ,
+    Declarations,
+    DeclaredDocuments,
+    NamedHandle,
+    ReadSpecifications,
+)
 from contextive.trace.duvet_config import SpecificationSource, TraceSettings
 from contextive.trace.formats.values import SpecFormat
-from contextive.trace.reference_owners import ResolvedReference
 from contextive.trace.requirement_file import parse_requirement_file
-from contextive.trace.spec_evidence import resolve_references
-from contextive.trace.spec_trace import SpecTrace
 from contextive.trace.specification import Specification
 from contextive.trace.target import Target, TargetQuery, UnavailableSpec
 from contextive.workspace.directory_listings import DirectoryListings
-from contextive.workspace.files import FileText, ProjectFiles, Unreadable
+from contextive.workspace.files import FileText, ProjectFiles, ReadOnce, Unreadable
+
+if TYPE_CHECKING:
+    from contextive.ingest.spec_reading import SpecReader
+    from contextive.trace.reference_owners import ResolvedReference
+    from contextive.trace.spec_trace import SpecTrace
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +63,8 @@ class TraceState:
     @cached_property
     def formats(self) -> SpecTrace:
         """The specifications in spec-driven formats with everything that refers to them."""
+        from contextive.trace.spec_trace import SpecTrace
+
         return SpecTrace.of(self.read.specifications, self.resolved, self.analysis)
 
     @cached_property
@@ -123,15 +133,16 @@ class TracedProject:
         self._unify_aliases = unify_aliases
         self._cache = ParseCache()
         self._folders = DirectoryListings()
-        self._reader = SpecReader(files, formats)
-        self._declared = DeclaredDocuments()
+        self._once = ReadOnce(files)
+        self._reader = _spec_reader(files, formats)
+        self._known_documents: DeclaredDocuments | None = None
         self._last: tuple[_Inputs, TraceState] | None = None
 
     def at(self, files: ProjectFiles, settings: TraceSettings) -> TracedProject:
         """The same project with other files, such as those of a commit. What is equal is neither parsed nor matched again."""
         other = TracedProject(files, settings, unify_aliases=self._unify_aliases)
         other._cache = ParseCache(self._cache)
-        other._reader = self._reader.at(files)
+        other._reader = self._reader.at(files) if self._reader is not None else None
         other._last = self._last
         return other
 
@@ -148,6 +159,7 @@ class TracedProject:
         `folders` are current directory listings, if the caller already has them.
         """
         self._folders = folders or self._folders.refreshed()
+        self._once = ReadOnce(self.files)
         read = self._read_formats()
         generated = self.extract()
         found = self._find_sources(generated)
@@ -155,9 +167,8 @@ class TracedProject:
         inputs = self._resolve(found, parsed, tuple(generated), read)
         if self._last is not None and self._last[0] == inputs:
             return self._last[1]
-        resolved = resolve_references(read.all_references, self._reader.resolver(read.specifications))
-        cited = frozenset((c.source, c.line) for file in inputs.files for c in file.citations)
-        declarations = declare(self._declared, resolved, cited)
+        resolved = self._reader.resolve(read) if self._reader is not None else ()
+        declarations = self._declarations(inputs, resolved)
         previous = self._last[1].analysis if self._last else None
         analysis = match_files(inputs.files, inputs.resolved(), previous, declarations)
         state = self._state(inputs, analysis, resolved)
@@ -167,9 +178,28 @@ class TracedProject:
 
     def _read_formats(self) -> ReadSpecifications:
         """The specifications in spec-driven formats, and what may refer to them."""
-        specifications = self._reader.specifications(self._folders)
-        self._declared = self._reader.documents(specifications)
-        return ReadSpecifications(specifications, self._reader.references(specifications, self._folders))
+        if self._reader is None:
+            return NOTHING_READ
+        specifications = self._reader.specifications(self._folders, self._once)
+        self._known_documents = self._reader.documents(specifications)
+        return ReadSpecifications(specifications, self._reader.references(specifications, self._folders, self._once))
+
+    @property
+    def _declared(self) -> DeclaredDocuments:
+        """The documents in spec-driven formats, read if they were not yet."""
+        if self._known_documents is None:
+            self._known_documents = (
+                self._reader.documents(self._reader.specifications(self._folders, self._once))
+                if self._reader is not None
+                else DeclaredDocuments()
+            )
+        return self._known_documents
+
+    def _declarations(self, inputs: _Inputs, resolved: tuple[ResolvedReference, ...]) -> Declarations | None:
+        if self._reader is None:
+            return None
+        cited = frozenset((c.source, c.line) for file in inputs.files for c in file.citations)
+        return self._reader.declare(self._declared, resolved, cited)
 
     @property
     def _specifications(self) -> TracedSpecifications:
@@ -203,7 +233,7 @@ class TracedProject:
     ##% A source file that cannot be read, is not UTF-8, or is larger than 16 MiB MUST be reported, and the server
     ##% still reads all other files.
     def _parse(self, file: SourceFile) -> ParsedFile:
-        content = self.files.read(file.path)
+        content = self._once.read(file.path)
 
         def parse() -> ParsedFile:
             match content, file.reading:
@@ -299,7 +329,8 @@ class TracedProject:
         used = extracted | {target for target, _ in inputs.specifications}
         self._cache.keep_only({*inputs.sources, *used})
         sources = (file.path for file in inputs.sources)
-        self.files.keep_only({*sources, *map(specifications.path_of, used), *self._reader.used_paths()})
+        read = self._reader.used_paths() if self._reader is not None else ()
+        self.files.keep_only({*sources, *map(specifications.path_of, used), *read})
 
 
 def _extracted(inputs: _Inputs, analysis: Analysis) -> Iterator[Target]:
@@ -314,3 +345,12 @@ def _usual_style(sources: Sequence[SourceFile], parsed: Sequence[ParsedFile]) ->
     citing = [style for style, found in pairs if found.citations]
     counts = Counter(citing or [style for style, _ in pairs])
     return max(counts.items(), key=itemgetter(1))[0] if counts else None
+
+
+def _spec_reader(files: ProjectFiles, formats: Sequence[SpecFormat]) -> SpecReader | None:
+    """The reader of these formats. Without formats, it is not even imported, because that takes a while."""
+    if not formats:
+        return None
+    from contextive.ingest.spec_reading import SpecReader
+
+    return SpecReader(files, formats)

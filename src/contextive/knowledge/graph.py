@@ -20,6 +20,7 @@ Label = Literal[
     "Specification",
     "Section",
     "Requirement",
+    "Task",
     "Note",
 ]
 LABELS: tuple[Label, ...] = get_args(Label)

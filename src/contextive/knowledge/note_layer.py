@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Mapping
 
 from contextive.knowledge.graph import Edge, Layer, Node
 from contextive.notes.catalog import NoteCatalog
+from contextive.notes.slug import link_key
 from contextive.notes.wikilink import NoteLink
 
 
@@ -17,21 +18,24 @@ def notes_layer(
     catalog: NoteCatalog,
     *,
     requirements: Iterable[str] = (),
+    handles: Mapping[str, str] | None = None,
     artifacts: Mapping[str, str] | None = None,
     symbols: Collection[str] = (),
 ) -> Layer:
     """A node for each note and an edge for each link with an existing target.
 
-    `requirements` are identifiers, `artifacts` maps paths to node ids, `symbols` are ids such as `src/a.py::Name`.
+    `requirements` are identifiers, `handles` maps handles to identifiers, `artifacts` maps paths to node ids, `symbols`
+    are ids such as `src/a.py::Name`.
     """
     identifiers = sorted(set(requirements))
+    by_handle = {link_key(handle): identifier for handle, identifier in (handles or {}).items()}
     known_symbols = frozenset(symbols)
     nodes, edges = [], set()
     for note in catalog.notes:
         node = Node("Note", note.slug, {"title": note.title, "path": note.path, "tags": list(note.tags)})
         nodes.append(node)
         for link in note.links:
-            target = _target(link, catalog, identifiers, artifacts or {}, known_symbols)
+            target = _target(link, catalog, identifiers, by_handle, artifacts or {}, known_symbols)
             if target is not None and target != node.id:
                 edges.add(Edge(node.id, "LINKS_TO", target))
     return Layer(tuple(nodes), tuple(sorted(edges)))
@@ -41,6 +45,7 @@ def _target(
     link: NoteLink,
     catalog: NoteCatalog,
     identifiers: list[str],
+    by_handle: Mapping[str, str],
     artifacts: Mapping[str, str],
     symbols: frozenset[str],
 ) -> str | None:
@@ -49,7 +54,7 @@ def _target(
             note = catalog.find_link(link)
             return f"Note:{note.slug}" if note else artifacts.get(link.target)
         case "requirement":
-            identifier = _only_match(identifiers, link.target)
+            identifier = by_handle.get(link.target) or _only_match(identifiers, link.target)
             return f"Requirement:{identifier}" if identifier else None
         case "file":
             return artifacts.get(link.target.removeprefix("./"))

@@ -13,8 +13,10 @@ from contextive.knowledge.node_ids import node_id
 from contextive.knowledge.symbol import Symbol
 from contextive.trace.catalog import EMPTY_SECTION_ID, SpecificationEntry, TraceCatalog
 from contextive.trace.citation import Citation
+from contextive.trace.formats.values import FormatSpecification
 from contextive.trace.level import CitationType
 from contextive.trace.requirement import Requirement
+from contextive.trace.spec_trace import SpecTrace
 from contextive.trace.specification import Section
 
 _RELATIONS: Final[dict[CitationType, EdgeType]] = {
@@ -37,8 +39,9 @@ def trace_layer(
     catalog: TraceCatalog,
     artifacts: Mapping[str, str],
     symbols: Mapping[str, Sequence[Symbol]],
+    formats: SpecTrace | None = None,
 ) -> Layer:
-    """Specifications, sections and requirements, and edges from the code that cites and tests them.
+    """Specifications, sections, requirements and tasks, and edges from the code that cites and tests them.
 
     `artifacts` maps paths to node ids, `symbols` maps paths to declared symbols. A citation counts for its file and
     for the symbol around it or directly below it.
@@ -71,7 +74,33 @@ def trace_layer(
             matched = catalog.matched_by_id[cited.citation.id]
             target = _section_node(catalog.entry_of(matched.target), matched.section).id
         edges.update(Edge(source, relation, target) for source in citing_nodes.of(cited.citation))
+    for specification in formats.current if formats is not None else ():
+        task_nodes, task_edges = _tasks(catalog, specification, artifacts)
+        nodes |= {node.id: node for node in task_nodes if node.id not in nodes}
+        edges.update(task_edges)
     return Layer(tuple(nodes.values()), tuple(sorted(edges)))
+
+
+def _tasks(
+    catalog: TraceCatalog, specification: FormatSpecification, artifacts: Mapping[str, str]
+) -> tuple[list[Node], list[Edge]]:
+    """The tasks of a specification, with edges to their requirements and to the files that they name."""
+    entry = catalog.resolve(specification.id)
+    nodes, edges = [], []
+    for task in specification.tasks:
+        node = Node(
+            "Task",
+            f"{specification.id}#{task.key}",
+            {"key": task.key, "title": task.title, "state": task.state.value, "path": task.place.path},
+        )
+        nodes.append(node)
+        if entry is not None:
+            edges.append(Edge(node.id, "PART_OF", node_id("Specification", entry.id)))
+        for key in task.requirement_keys:
+            meant = catalog.by_handle.get(specification.handle(key), ())
+            edges += [Edge(node.id, "IMPLEMENTS", node_id("Requirement", one.identifier)) for one in meant]
+        edges += [Edge(node.id, "LINKS_TO", artifacts[file]) for file in task.files if file in artifacts]
+    return nodes, edges
 
 
 ##= docs/spec/knowledge.md#chunks-and-symbols
@@ -144,6 +173,7 @@ def _requirement_node(catalog: TraceCatalog, entry: SpecificationEntry, requirem
             "status": requirement.status.value,
             "specification": entry.id,
             "section": requirement.section.id,
+            **({"handle": requirement.handle} if requirement.handle else {}),
             "full_path": catalog.full_path(requirement),
         },
     )

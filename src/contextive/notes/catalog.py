@@ -124,11 +124,15 @@ class NoteCatalog:
         """The other notes that a note links to, in order of first appearance."""
         return [self.notes[number] for number in self._targets[self._numbers[note.slug]]]
 
-    def about_requirement(self, identifier: str) -> list[Note]:
-        """The notes that link to a requirement by its identifier or a prefix of it, in note order."""
-        links = self._by_requirement.get(identifier[:_MIN_IDENTIFIER_DIGITS].lower(), ())
-        found = dict.fromkeys(number for number, target in links if identifier.lower().startswith(target))
-        return [self.notes[number] for number in found]
+    def about_requirement(self, identifier: str, handle: str = "") -> list[Note]:
+        """The notes that link to a requirement by its handle, its identifier or a prefix of that, in note order."""
+        handle = link_key(handle)
+        links = [
+            *self._by_requirement.get(identifier[:_MIN_IDENTIFIER_DIGITS].lower(), ()),
+            *(self._by_requirement.get(handle[:_MIN_IDENTIFIER_DIGITS], ()) if handle else ()),
+        ]
+        found = {number for number, target in links if identifier.lower().startswith(target) or target == handle}
+        return [self.notes[number] for number in sorted(found)]
 
     ##= docs/spec/notes.md#get-connections
     ##% The local graph MUST contain the page, the notes directly connected to it, and every edge among them.

@@ -27,7 +27,7 @@ _MARK = re.compile(r"\\.|`+|\[", re.DOTALL)
 _TAG = re.compile(r"(?<!\S)#(\w[\w/-]{0,100})(?![\w/-])")
 _NOTE_FILE = re.compile(r"(?![A-Za-z][A-Za-z0-9+.-]{0,30}:|/)[^#?]{1,1000}\.(?:md|markdown)\Z", re.IGNORECASE)
 _BACKTICKS = re.compile(r"`+")
-_REQUIREMENT = re.compile(r"req:([0-9a-f]{8,128})", re.IGNORECASE)
+_REQUIREMENT = re.compile(r"req:([0-9a-f]{8,128}|(?:kiro|speckit|openspec):\S.{0,300})", re.IGNORECASE)
 _ATTACHMENT = re.compile(r".*\.(?!md\Z|markdown\Z)[a-z][a-z0-9]{0,7}", re.IGNORECASE)
 
 
@@ -190,7 +190,7 @@ def _parse_link(inner: str, embed: bool) -> NoteLink:
     scheme, colon, rest = target.partition(":")
     if colon and rest.strip():
         if requirement := _REQUIREMENT.fullmatch(target):
-            return NoteLink("requirement", requirement[1].lower(), label, heading, embed)
+            return NoteLink("requirement", link_key(requirement[1]), label, heading, embed)
         if scheme.lower() == "file":
             return NoteLink("file", rest.strip(), label, heading, embed)
         if scheme.lower() == "symbol" and "::" in rest:

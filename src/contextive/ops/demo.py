@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from mcp.client.client import Client
 
 EXAMPLE = "parcel-locker"
+KIRO_EXAMPLE = "parking-meter"
 _QUESTION = "why is a stuck lock tried three times"
 _TASK = "make a stuck lock try again"
 _NOTE = "jammed-locks"
@@ -39,6 +40,15 @@ def example_folder() -> Path:
     package = Path(str(resources.files("contextive")))
     for folder in (package / "example_project", package.parents[1] / "examples" / EXAMPLE):
         if (folder / "docs" / "spec").is_dir():
+            return folder
+    raise NotFound("The example project is missing.", hint="Reinstall contextive-mcp.")
+
+
+def kiro_example_folder() -> Path:
+    """The directory of the example project in the format of Kiro."""
+    package = Path(str(resources.files("contextive")))
+    for folder in (package / "example_kiro_project", package.parents[1] / "examples" / KIRO_EXAMPLE):
+        if (folder / ".kiro").is_dir():
             return folder
     raise NotFound("The example project is missing.", hint="Reinstall contextive-mcp.")
 
@@ -59,6 +69,7 @@ def play_demo(console: Console | None = None) -> int:
         )
         _index(console, project)
         asyncio.run(_session(console, project))
+        _show_specifications(console, Path(folder) / KIRO_EXAMPLE)
     _print_install_commands(console)
     return 0
 
@@ -76,6 +87,24 @@ def _index(console: Console, project: Path) -> None:
     if done.returncode != 0:
         raise Unavailable("The example project could not be indexed.", hint="Run contextive-mcp doctor.")
     console.print(escape(done.stdout.strip()))
+
+
+def _show_specifications(console: Console, project: Path) -> None:
+    console.rule("9. A project of Kiro: what is ticked, and what is in the code?")
+    shutil.copytree(kiro_example_folder(), project, ignore=shutil.ignore_patterns("__pycache__", ".contextive"))
+    for command in ("specs", "specs tickets"):
+        _prompt(console, f"contextive-mcp {command}")
+        done = subprocess.run(
+            [sys.executable, "-m", "contextive", *command.split(), "--project", str(project)],
+            env=_environment(),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            encoding="utf-8",
+            check=False,
+        )
+        if done.returncode != 0:
+            raise Unavailable("The specifications of the example cannot be read.", hint="Run contextive-mcp doctor.")
+        console.print(escape(done.stdout.rstrip()), soft_wrap=True)
 
 
 async def _session(console: Console, project: Path) -> None:

@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import os
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from contextive.config import LoadedConfig
 from contextive.errors import ContextiveError
 from contextive.workspace.files import ProjectFiles
 from contextive.workspace.globs import Glob
+
+if TYPE_CHECKING:
+    from contextive.trace.spec_trace import SpecTrace
+
+_MOST_UNREAD = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,13 +39,19 @@ def diagnose_project(project: Path, loaded: LoadedConfig) -> Iterator[Diagnosis]
 
 def _requirements(project: Path, loaded: LoadedConfig) -> Diagnosis:
     from contextive.ingest.trace_service import TraceService
+    from contextive.trace.formats.values import SpecFormat
 
     trace = loaded.config.trace
     has_duvet = (project / ".duvet" / "config.toml").is_file()
     if not has_duvet and (empty := _unmatched_patterns(project, [p for p in trace.specifications if "://" not in p])):
         detail = f"No file matches {', '.join(empty)} in trace.specifications."
         return Diagnosis("requirements", False, detail, "Fix the pattern, or run contextive-mcp init --force.")
-    service = TraceService(project, specifications=tuple(trace.specifications), sources=tuple(trace.sources))
+    service = TraceService(
+        project,
+        specifications=tuple(trace.specifications),
+        sources=tuple(trace.sources),
+        formats=tuple(map(SpecFormat, SpecFormat if trace.formats is None else trace.formats)),
+    )
     try:
         view = service.view()
     except ContextiveError as error:
@@ -50,6 +63,8 @@ def _requirements(project: Path, loaded: LoadedConfig) -> Diagnosis:
     citations = sum(citation.type.value != "spec" for citation in view.state.analysis.citations)
     detail = f"{_count_text(count, 'requirement')} in {_count_text(specifications, 'specification')}"
     detail += f"; {_count_text(citations, 'citation')}."
+    if view.state.formats.current:
+        detail += f" {_formats_text(view.state.formats)}"
     absent = {
         citation.target_path
         for citation, problem in view.catalog.invalid
@@ -63,6 +78,23 @@ def _requirements(project: Path, loaded: LoadedConfig) -> Diagnosis:
     if broken := len(view.state.problems):
         detail += f" Invalid: {broken}; see duvet report."
     return Diagnosis("requirements", True, detail)
+
+
+##= docs/spec/trace.md#spec-driven-formats
+##% A line that a reader did not understand MUST be listed with its file, its number and the reason.
+def _formats_text(formats: SpecTrace) -> str:
+    """The specifications in spec-driven formats by format, and the lines that were not understood."""
+    counts = Counter(specification.format.value for specification in formats.current)
+    tasks = sum(len(specification.tasks) for specification in formats.current)
+    named = ", ".join(f"{count} of {name}" for name, count in counts.items())
+    unread = [line for specification in formats.current for line in specification.unread]
+    lines = [f"Found {named}, with {_count_text(tasks, 'task')}; see contextive-mcp specs."]
+    if unread:
+        lines.append(f"{_count_text(len(unread), 'line')} not understood:")
+        lines += [f"{line.path}:{line.line}: {line.reason}" for line in unread[:_MOST_UNREAD]]
+    if len(unread) > _MOST_UNREAD:
+        lines.append(f"and {len(unread) - _MOST_UNREAD} more; contextive-mcp specs lists all")
+    return "\n".join(lines)
 
 
 def _count_text(count: int, word: str) -> str:

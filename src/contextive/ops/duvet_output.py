@@ -36,6 +36,8 @@ class ReportOptions:
     ci: bool | None = None
     require_citations: bool = True
     require_tests: bool = True
+    require: tuple[str, ...] = ()
+    """What each requirement in a spec-driven format must have with `ci`: tasks, code, tests."""
     blob_link: str | None = None
     issue_link: str | None = None
     fetch: bool = False

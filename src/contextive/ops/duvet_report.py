@@ -20,6 +20,7 @@ from contextive.ops.duvet_summary import gate_failures, summary_line
 from contextive.trace.analysis import Analysis
 from contextive.trace.citation import CommentStyle, Location, Problem
 from contextive.trace.duvet_config import SourcePattern, TraceSettings, parse_duvet_config
+from contextive.trace.formats.values import SpecFormat
 from contextive.trace.level import CitationType
 from contextive.trace.project_warnings import WarningContext, find_warnings
 from contextive.trace.target import Target, cached_path
@@ -42,6 +43,8 @@ class DuvetProject:
     """Prints results to standard output."""
     specifications: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
+    formats: tuple[SpecFormat, ...] = ()
+    """The spec-driven formats to report on, too. The duvet commands read none."""
 
     ##= docs/spec/trace.md#defaults
     ##% If there is a `.duvet/config.toml`, it alone MUST decide which specifications are extracted and which sources
@@ -75,7 +78,7 @@ class DuvetProject:
         """Run the whole report. Returns 1 if it found an error, otherwise 0."""
         settings, configured = self.settings(options)
         files = ProjectFiles(self.root)
-        project = TracedProject(files, settings)
+        project = TracedProject(files, settings, formats=self.formats)
         if not configured:
             where = "the paths in the configuration" if self.specifications else "the default paths"
             self.progress("Note", f"no {CONFIG_PATH}; using {where}")
@@ -188,7 +191,8 @@ class DuvetProject:
         for citation in state.analysis.matched:
             if citation.citation.type is CitationType.SPEC:
                 counts[citation.target] = counts.get(citation.target, 0) + 1
-        configured = {s.source for s in state.settings.specifications}
+        declared = state.analysis.declarations.documents.by_path
+        configured = {s.source for s in state.settings.specifications if s.source not in declared}
         return find_warnings(
             state.analysis,
             WarningContext(
@@ -223,9 +227,35 @@ class DuvetProject:
             self.progress("Wrote", f"{path} ")
         if options.lcov:
             self._write_lcov(options, settings, state.analysis)
-        self._write_findings(options, settings, state, (), writer.warnings, writer.files)
+        spec_warnings = self._show_formats(state) if self.formats else []
+        self._write_findings(options, settings, state, (), [*writer.warnings, *spec_warnings], writer.files)
         self.progress("Result", summary_line(all_requirements(state)))
-        return self._check_gate(options, settings, state)
+        return max(self._check_gate(options, settings, state), self._check_formats(options, state))
+
+    def _show_formats(self, state: TraceState) -> list[Problem]:
+        """Print the table of all specifications and the findings; returns the findings."""
+        from contextive.ops.spec_report import spec_warnings, table_lines, warning_lines
+        from contextive.trace.catalog import TraceCatalog
+        from contextive.trace.spec_trace import table
+
+        if not state.formats.current:
+            return []
+        for line in table_lines(table(TraceCatalog(state.analysis, state.specifications), state.formats)):
+            self.print_progress(line)
+        warnings = spec_warnings(state.formats)
+        for line in warning_lines(warnings):
+            self.print_progress(line)
+        return warnings
+
+    def _check_formats(self, options: ReportOptions, state: TraceState) -> int:
+        if not options.ci or not options.require or not self.formats:
+            return 0
+        from contextive.ops.spec_report import failed_gates
+
+        failures = list(failed_gates(state.formats, options.require))
+        for line in failures:
+            self.print_progress(line)
+        return 1 if failures else 0
 
     def _write_findings(
         self,
@@ -237,7 +267,9 @@ class DuvetProject:
         files: ProjectFiles,
     ) -> None:
         """Write the SARIF report and GitHub annotations. They are also written when there are errors."""
-        reports = list(state.analysis.reports.values())
+        declared = state.analysis.declarations.documents.by_target
+        # What is open in a spec-driven format is in its table. A warning for each would hide the certain findings.
+        reports = [report for target, report in state.analysis.reports.items() if target not in declared]
         if options.sarif:
             from contextive.trace.reports.findings import location_in_project
             from contextive.trace.reports.sarif import write_sarif

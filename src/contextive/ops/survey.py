@@ -17,10 +17,13 @@ from contextive.knowledge.classification import artifact_type_of
 from contextive.notes.wikilink import parse_links
 from contextive.ops.first_questions import SymbolFinder, TopicFinder
 from contextive.trace.extraction import extract_requirements
+from contextive.trace.formats.layout import FOLDERS, find_specifications
 from contextive.trace.specification import Format, parse_specification
 from contextive.workspace.contents import Skipped, decode_text, read_bytes
+from contextive.workspace.directory_listings import DirectoryListings
 from contextive.workspace.discovery import discover
 from contextive.workspace.ignore import IgnoreRules, rules_from_patterns
+from contextive.workspace.spec_folders import markdown_files_in
 
 MIN_REQUIREMENTS = 3
 """A document with fewer requirements is not taken for a specification: many documents have a MUST or two."""
@@ -64,6 +67,8 @@ class Survey:
     """A heading of a document, as words to search for; empty if there is none."""
     symbol: str = ""
     """The name of a function or class to ask about; empty if there is none."""
+    formats: tuple[tuple[str, int], ...] = ()
+    """The spec-driven formats that were found, each with the number of its specifications."""
     copies: str = ""
     """A folder, other than `.duvet/specifications`, with copies of specifications that code cites by URL."""
 
@@ -102,6 +107,9 @@ def survey(project: Path, progress: Callable[[int, int], None] | None = None) ->
     copies = _copies([found.pattern for found in urls], prose)
     for path in copies:
         specifications.pop(path, None)  # it is listed by its URL
+    declared = find_specifications(markdown_files_in(str(project), FOLDERS, DirectoryListings()))
+    folders = tuple(f"{files.paths[0].rpartition('/')[0]}/" for files in declared)
+    specifications = {path: count for path, count in specifications.items() if not path.startswith(folders)}
     sources = _by_folder(code)
     return Survey(
         files=len(found),
@@ -114,6 +122,7 @@ def survey(project: Path, progress: Callable[[int, int], None] | None = None) ->
         topic=topics.best,
         symbol=symbols.best(),
         has_duvet_config=(project / ".duvet" / "config.toml").is_file(),
+        formats=tuple(Counter(files.format.value for files in declared).items()),
         copies=Counter(copies.values()).most_common(1)[0][0] if copies else "",
     )
 

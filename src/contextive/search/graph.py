@@ -46,6 +46,7 @@ _LABEL_SCORES: dict[Label, float] = {
     "Specification": 0.65,
     "Requirement": 0.65,
     "Section": 0.60,
+    "Task": 0.55,
     "ConfigFile": 0.55,
     "IntegrationMessage": 0.50,
     "TelemetryChannel": 0.50,
@@ -55,7 +56,7 @@ _MATCH_SCORES = {"whole": 0.9, "start": 0.6, "part": 0.3}
 _CONNECTING_EDGES = {
     "Chunk": ("HAS_CHUNK",),
     "Symbol": ("CALLS", "EXERCISES", "CITES", "TESTS", "LINKS_TO"),
-    "Requirement": ("CITES", "TESTS", "LINKS_TO"),
+    "Requirement": ("CITES", "TESTS", "IMPLEMENTS", "LINKS_TO"),
     "Note": ("LINKS_TO",),
 }
 """A node with none of these edges is an orphan. Other nodes are orphans if they have no edge except to their own parts."""

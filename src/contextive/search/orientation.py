@@ -314,7 +314,7 @@ def _section_of(result: SearchResult, note_paths: Collection[str]) -> str | None
 
 
 def _requirement_title(requirement: Requirement) -> str:
-    return f"{requirement.identifier[:8]} {' '.join(requirement.text.split())[:MAX_TEXT]}"
+    return f"{requirement.handle or requirement.identifier[:8]} {' '.join(requirement.text.split())[:MAX_TEXT]}"
 
 
 def _words(text: str) -> frozenset[str]:

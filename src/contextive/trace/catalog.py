@@ -45,10 +45,12 @@ class SpecificationEntry:
     id: str
     target: Target
     specification: Specification
+    is_declared: bool = False
+    """Whether it is in a spec-driven format. Then its id is its name: the titles of such documents say little."""
 
     @cached_property
     def name(self) -> str:
-        return name_of(self.target, self.specification)
+        return self.id if self.is_declared else name_of(self.target, self.specification)
 
     @cached_property
     def title(self) -> str:
@@ -112,6 +114,7 @@ class TraceCatalog:
                 ids[target],
                 target,
                 specifications[target] if target in specifications else analysis.reports[target].specification,
+                target in declared,
             )
             for target in wanted
         }

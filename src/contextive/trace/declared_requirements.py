@@ -5,20 +5,24 @@ They are matched like any other: a citation can quote their text. In addition, a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote
 
 from contextive.trace.citation import Citation, Location
-from contextive.trace.formats.openspec import capability_of, slugged
+from contextive.trace.formats.keys import capability_of, slugged
 from contextive.trace.formats.values import DeclaredRequirement, FormatSpecification, SpecFormat, SpecState
 from contextive.trace.level import CitationType
 from contextive.trace.matching import CitedText, Haystack
-from contextive.trace.reference_owners import ResolvedReference
 from contextive.trace.requirement import Requirement, coverage_of, identify, index_by_line
 from contextive.trace.specification import Section, Specification, SpecLine
 from contextive.trace.target import Target
+
+if TYPE_CHECKING:  # the reading of comments is imported only for projects with such specifications
+    from contextive.trace.natural_references import NaturalReference
+    from contextive.trace.reference_owners import ResolvedReference
 
 _HANDLE_PREFIXES = tuple(f"{format_}:" for format_ in SpecFormat)
 
@@ -64,26 +68,23 @@ class DeclaredDocuments:
     """The documents of all specifications in spec-driven formats, without archived ones."""
 
     documents: tuple[DeclaredDocument, ...] = ()
+    folders: frozenset[str] = frozenset()
+    """The folders of all specifications. What else is in them is part of the specification."""
 
     @staticmethod
     def of(specifications: Iterable[FormatSpecification]) -> DeclaredDocuments:
-        return DeclaredDocuments(
-            tuple(
-                document
-                for specification in specifications
-                if specification.state is not SpecState.ARCHIVED
-                for document in _documents_of(specification)
-            )
+        specifications = list(specifications)
+        documents = tuple(
+            document
+            for specification in specifications
+            if specification.state is not SpecState.ARCHIVED
+            for document in _documents_of(specification)
         )
+        return DeclaredDocuments(documents, frozenset(one.path.rpartition("/")[0] for one in specifications))
 
     @cached_property
     def by_path(self) -> Mapping[str, DeclaredDocument]:
         return {document.target.path: document for document in self.documents}
-
-    @cached_property
-    def folders(self) -> frozenset[str]:
-        """The folders of the specifications. What else is in them is part of the specification."""
-        return frozenset(document.owner.path.rpartition("/")[0] for document in self.documents)
 
     @cached_property
     def by_target(self) -> Mapping[Target, DeclaredDocument]:
@@ -243,3 +244,22 @@ def _declaration(document: DeclaredDocument, declared: DeclaredRequirement) -> C
         quote_location=location,
         end_line=declared.place.end_line,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class ReadSpecifications:
+    """The specifications of a project and the references in its comments, before they are resolved.
+
+    Equal values have equal results. Specifications are compared by identity: unchanged files have the same object.
+    """
+
+    specifications: tuple[FormatSpecification, ...] = ()
+    references: tuple[tuple[NaturalReference, ...], ...] = field(default=(), repr=False)
+    """One tuple for each file that has some."""
+
+    @property
+    def all_references(self) -> Iterator[NaturalReference]:
+        return (reference for found in self.references for reference in found)
+
+
+NOTHING_READ: Final = ReadSpecifications()

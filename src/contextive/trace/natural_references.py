@@ -131,7 +131,9 @@ class _Context:
     def of(path: str, block: CommentBlock) -> _Context:
         text = "\n".join(line.text for line in block.lines)
         features = tuple(dict.fromkeys(found[1].strip() for found in _FEATURE.finditer(text)))
-        return _Context(path, block.is_title, features, frozenset(_TOKEN.findall(text)))
+        # Only a word with one of these characters can be the path or the key of a specification.
+        names = frozenset([token for token in _TOKEN.findall(text) if "-" in token or "/" in token])
+        return _Context(path, block.is_title, features, names)
 
     def reference(
         self,

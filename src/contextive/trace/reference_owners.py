@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
 
-from contextive.trace.formats.openspec import slugged
+from contextive.trace.formats.keys import slugged
 from contextive.trace.formats.values import FormatSpecification, SpecFormat, SpecState
 from contextive.trace.natural_references import NaturalReference, ReferenceKind, candidate_pattern
 from contextive.trace.specification import slug
@@ -28,6 +28,7 @@ class Reason(StrEnum):
     WRITTEN = "the reference names the specification"
     FEATURE = "the comment names the feature"
     PATH = "the comment names the path of the specification"
+    WORD = "the comment names the specification"
     TASKS = "the tasks of the specification name this file"
     COMMIT = "the line and the specification came in one commit"
     ONLY = "no other specification of the project has this key"
@@ -56,6 +57,14 @@ _MAX_CANDIDATES = 20
 _JOINED_RANGE = re.compile(r"([A-Z]{2,6}-)(\d{1,6})-(\d{1,6})")
 """A range without a second prefix, such as `FR-020-022`."""
 _LETTERS = re.compile(r"[A-Za-z]+")
+_WORDS = re.compile(r"[A-Z]?[a-z]{3,40}|[A-Z]{4,40}|[^\W\d_a-zA-Z]{2,40}")
+_COMMON_WORDS = frozenset(
+    (
+        "task", "tasks", "test", "tests", "phase", "create", "implement", "write", "update", "with", "from", "service",
+        "services", "this", "that", "the", "and", "for", "src", "spec", "specs", "index", "app", "apps", "api", "lib",
+        "complete", "file", "files", "code", "integration", "unit", "express", "middleware", "routes", "components",
+    )
+)  # fmt: skip
 _PREFIX = re.compile(r"(?:requirement|req|r|ac)[-_ ]?(?=[1-9])")
 _SPEC_NUMBER = re.compile(r"(?:specs?|features?)[/ -]?(\d{3})(?!\d)", re.IGNORECASE)
 
@@ -107,8 +116,16 @@ class OwnerResolver:
         if not candidates:
             return self._dangling(reference, named)
         if named and len(candidates) == 1 and candidates[0].owner in named:
+            if reason is Reason.WORD and self._is_in_folder_of_another(reference.path, candidates[0].owner):
+                return _ambiguous(reference, candidates)
             return _resolved(reference, candidates[0], reason)
         return self._choose(reference, candidates, specs_of_line)
+
+    def _is_in_folder_of_another(self, path: str, owner: str) -> bool:
+        """Whether a folder of a file has the name of another specification. Then a word in a comment is not enough."""
+        folders = path.lower().replace("_", "-").split("/")[:-1]
+        found = {other for folder in folders for other in self._owners_by_name.get(folder, ())}
+        return bool(found) and owner not in found
 
     def _choose(
         self, reference: NaturalReference, candidates: Sequence[_Candidate], specs_of_line: SpecsOfLine
@@ -117,13 +134,30 @@ class OwnerResolver:
         if len(by_tasks) == 1 and len(candidates) > 1:
             return _resolved(reference, by_tasks[0], Reason.TASKS)
         if len(candidates) == 1:
+            if reference.kind is ReferenceKind.TASK and not self._is_about_task(reference, candidates[0]):
+                return _ambiguous(reference, candidates)
             return _resolved(reference, candidates[0], Reason.ONLY)
         owners = specs_of_line(reference.path, reference.line)
         by_commit = [candidate for candidate in candidates if candidate.owner in owners]
         if len(by_commit) == 1:
             return _resolved(reference, by_commit[0], Reason.COMMIT)
-        handles = [f"{c.owner}/{c.task or _shown(reference, c)}" for c in candidates[:_MAX_CANDIDATES]]
-        return ResolvedReference(reference, Resolution.AMBIGUOUS, candidates=tuple(handles))
+        return _ambiguous(reference, candidates)
+
+    def _is_about_task(self, reference: NaturalReference, candidate: _Candidate) -> bool:
+        """Whether a comment shares a word with the task that it may name, if there are several plans. Numbers such as
+        T108 are in the code for longer than in the plans, and are given again."""
+        if len({owner for owners in self._tasks.values() for owner in owners}) < 2:
+            return True
+        words = self._words_of_tasks.get((candidate.owner, candidate.task), frozenset())
+        return not words.isdisjoint(_words(f"{reference.path} {reference.text}"))
+
+    @cached_property
+    def _words_of_tasks(self) -> dict[tuple[str, str], frozenset[str]]:
+        return {
+            (owner, task.key): _words(" ".join((task.title, *task.files)))
+            for owner, one in self.specifications.items()
+            for task in one.tasks
+        }
 
     def _dangling(self, reference: NaturalReference, named: Collection[str]) -> ResolvedReference | None:
         """A reference to a key that nothing has. It is a mistake only if it says that it names a requirement."""
@@ -245,11 +279,12 @@ class OwnerResolver:
         features = {owner for feature in reference.features for owner in self._owners_of_feature(feature)}
         if features:
             return features, Reason.FEATURE
-        paths = {owner for name in reference.names for owner in self._owners_of_path(name)}
+        paths = {owner for name in reference.names if "/" in name for owner in self._owners_of_path(name)}
         numbers = {owner for found in _SPEC_NUMBER.finditer(reference.text) for owner in self._by_number(found[1])}
         if paths or numbers:
             return paths | numbers, Reason.PATH
-        return (), None
+        words = {owner for name in reference.names if "/" not in name for owner in self._owners_of_path(name)}
+        return (words, Reason.WORD) if words else ((), None)
 
     def _owners_of_feature(self, feature: str) -> Collection[str]:
         names = self._owners_by_name
@@ -311,6 +346,17 @@ def _resolved(reference: NaturalReference, candidate: _Candidate, reason: Reason
     return ResolvedReference(
         reference, Resolution.RESOLVED, candidate.owner, candidate.keys, candidate.task, reason=reason
     )
+
+
+def _ambiguous(reference: NaturalReference, candidates: Sequence[_Candidate]) -> ResolvedReference:
+    handles = [f"{c.owner}/{c.task or _shown(reference, c)}" for c in candidates[:_MAX_CANDIDATES]]
+    return ResolvedReference(reference, Resolution.AMBIGUOUS, candidates=tuple(handles))
+
+
+def _words(text: str) -> frozenset[str]:
+    """The words of a text in lower case that may say what it is about."""
+    parts = _WORDS.findall(text.replace("_", " "))
+    return frozenset(part.lower() for part in parts) - _COMMON_WORDS
 
 
 def _current_first(candidates: list[_Candidate], specifications: Mapping[str, FormatSpecification]) -> list[_Candidate]:

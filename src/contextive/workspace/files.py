@@ -204,6 +204,20 @@ class ProjectFiles:
             return Unreadable(f"it is not UTF-8 (byte {failure.start})", fingerprint)
 
 
+class ReadOnce:
+    """Reads each file at most once, for a refresh that needs some files several times. It is used by one thread."""
+
+    def __init__(self, files: ProjectFiles) -> None:
+        self._files = files
+        self._contents: dict[str, FileText | Unreadable] = {}
+
+    def read(self, path: str) -> FileText | Unreadable:
+        content = self._contents.get(path)
+        if content is None:
+            content = self._contents[path] = self._files.read(path)
+        return content
+
+
 def _content(handle: int, size: int, max_bytes: int) -> bytes:
     """All bytes of an open file, or just over `max_bytes` of one that is too large.
 

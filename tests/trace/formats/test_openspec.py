@@ -49,11 +49,15 @@ def test_requirements_are_known_by_their_names() -> None:
 
 def test_a_requirement_that_openspec_does_not_see_is_named() -> None:
     assert unread(capability(SPEC)) == [(29, "a requirement outside `## Requirements`")]
-    assert unread(capability("## ADDED Requirements\n### Requirement: A\nB\n")) == [
-        (1, "a delta heading outside a change"),
-        (2, "a requirement outside `## Requirements`"),
-        (1, "no `### Requirement:` below `## Requirements`"),
-    ]
+
+
+def test_without_the_usual_heading_all_requirements_are_read_and_the_file_is_named() -> None:
+    found = capability("## ADDED Requirements\n### Requirement: A\nB\n## REMOVED Requirements\n### Requirement: C\n")
+    assert [lines(r) for r in found.requirements] == [("A", 2, 3)]
+    assert unread(found) == [(1, "a delta heading outside a change"), (4, "a delta heading outside a change")]
+    found = capability("# Auth\n\n### Requirement: A\nB\n### Requirement: C\nD\n")
+    assert [lines(r) for r in found.requirements] == [("A", 3, 4), ("C", 5, 6)]
+    assert unread(found) == [(3, "no `## Requirements` above this")]
 
 
 def test_names_are_compared_with_case_and_a_unique_slug_is_accepted() -> None:

@@ -101,7 +101,7 @@ def explain_requirement(given: IdentifierInput, ctx: Context) -> Reply:
     found = view.catalog.find(given.req_identifier)
     if not found:
         return data_reply(Explanation(error=not_found_error(view, given.req_identifier)))
-    linking = ctx.service(NotesService).view().catalog.about_requirement(found[0].identifier)
+    linking = ctx.service(NotesService).view().catalog.about_requirement(found[0].identifier, found[0].handle)
     notes = [NoteItem(slug=note.slug, title=note.title, path=note.path) for note in linking[:_MAX_NOTES]]
     chosen = least_finished(found)
     explainer = Explainer(

@@ -41,6 +41,8 @@ _ORDER: Final = (
     "next_requirement",
     "get_section",
     "spec_status",
+    "list_tasks",
+    "complete_task",
     "review_changes",
 )
 """The tools in listing order: those of the Duvet MCP specification as it lists them, then the others."""
@@ -49,7 +51,8 @@ _ORDER: Final = (
 def load_declarations() -> None:
     """Import the modules of the pack, each of which adds its declarations."""
     for part in (
-        "citation_tools", "requirement_tools", "next_steps", "spec_tools", "review_tools", "resources", "prompts",
+        "citation_tools", "requirement_tools", "next_steps", "spec_tools", "task_tools", "review_tools", "resources",
+        "prompts",
     ):  # fmt: skip
         import_module(f"contextive.packs.trace.{part}")
     pack.tools.sort(key=lambda tool: _ORDER.index(tool.name))

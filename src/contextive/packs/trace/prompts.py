@@ -15,7 +15,10 @@ from contextive.trace.reports.safe_text import escape_invisible
 from contextive.trace.requirement import Requirement
 
 _REQUIREMENT = PromptArgument(
-    "req_identifier", "Requirement identifier (8 or more digits suffice)", required=True, complete=_complete_requirement
+    "req_identifier",
+    "Requirement identifier (8 or more digits suffice) or handle",
+    required=True,
+    complete=_complete_requirement,
 )
 
 
@@ -35,6 +38,11 @@ def _find_requirement(arguments: Mapping[str, str], ctx: Context) -> Requirement
     return least_finished(found)
 
 
+def _name(requirement: Requirement) -> str:
+    """What a person types to name a requirement."""
+    return requirement.handle or requirement.identifier[:16]
+
+
 def _missing_comments(requirement: Requirement, ctx: Context) -> str:
     service = service_of(ctx)
     style = service.style_for(view_of(ctx), next((c for c in requirement.related if c.base is None), None))
@@ -52,7 +60,7 @@ def implement_requirement(arguments: Mapping[str, str], ctx: Context) -> list[Pr
     return _user(
         f"Implement this requirement of level {level_word(requirement.level)}. It is quoted from section "
         f"{requirement.section.id} of {requirement.target.path}:\n\n{_quoted(requirement.text)}\n\n"
-        f"Its status is: {SIMPLE_STATUS[requirement.status]}. First call explain_requirement {requirement.identifier[:16]}, and "
+        f"Its status is: {SIMPLE_STATUS[requirement.status]}. First call explain_requirement {_name(requirement)}, and "
         "get_section if its paragraph does not say enough. Write the code, then a test that fails without it. Put the citation "
         f"comments above the code and the test, and check each with validate_citation.\n\n{_missing_comments(requirement, ctx)}"
     )
@@ -92,7 +100,7 @@ def review_coverage(arguments: Mapping[str, str], ctx: Context) -> list[PromptMe
     counts = Counter(SIMPLE_STATUS[r.status] for r in requirements)
     summary = ", ".join(f"{counts[word]} {word}" for word in dict.fromkeys(SIMPLE_STATUS.values()))
     first = "\n".join(
-        f"> {r.identifier[:16]} [{level_word(r.level)}] {r.text}"
+        f"> {_name(r)} [{level_word(r.level)}] {r.text}"
         for r in prioritise([r for r in requirements if not r.status.is_done], view.catalog)[:10]
     )
     return _user(

@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from contextive.trace.specification import slug
+
 _PREFIX = re.compile(r"(?:requirement|req|r|ac)[-_ ]?(?=[1-9])")
 _LETTERS = re.compile(r"[a-z]{1,10}(?=-?\d)")
 
@@ -69,3 +71,15 @@ class KeyIndex:
         """Whether an unknown spelling looks like a key of this specification: a bare number, or with a known prefix."""
         letters = _LETTERS.match(spelling.lower())
         return letters is None or letters[0] in self.prefixes
+
+
+def capability_of(path: str) -> str:
+    """The capability that a `spec.md` is about: the folders between `specs` and the file."""
+    parts = path.split("/")
+    start = len(parts) - 1 - parts[::-1].index("specs") if "specs" in parts else 0
+    return "/".join(parts[start + 1 : -1])
+
+
+def slugged(key: str) -> str:
+    """A key with the slug of its name: `auth/User Login` becomes `auth/user-login`."""
+    return "/".join(slug(part) for part in key.split("/"))

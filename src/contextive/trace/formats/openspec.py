@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from contextive.trace.formats.document import Document, Heading, Line, plain, sectioned
-from contextive.trace.formats.keys import KeyIndex
+from contextive.trace.formats.keys import KeyIndex, capability_of, slugged
 from contextive.trace.formats.modal_words import level_of
 from contextive.trace.formats.references import Resolver
 from contextive.trace.formats.task_lists import boxes_of, tasks_of
@@ -21,7 +21,7 @@ from contextive.trace.formats.values import (
     UnreadLine,
 )
 from contextive.trace.level import Level
-from contextive.trace.specification import Specification, slug
+from contextive.trace.specification import Specification
 from contextive.trace.text import trim
 
 _REQUIREMENTS = re.compile(r"Requirements\Z", re.IGNORECASE)
@@ -29,6 +29,7 @@ _DELTA = re.compile(r"(ADDED|MODIFIED|REMOVED|RENAMED)[ \t]+Requirements\Z", re.
 _REQUIREMENT = re.compile(r"Requirement:[ \t]*(?=\S)", re.IGNORECASE)
 _SCENARIO = re.compile(r"Scenario:[ \t]*", re.IGNORECASE)
 _QUOTED = re.compile(r"[ \t]*(?:-[ \t]*)?(?:(FROM|TO)[ \t]*:[ \t]*)?`?###[ \t]*Requirement:[ \t]*(?=\S)", re.IGNORECASE)
+_ELSEWHERE = "elsewhere"
 _METADATA = re.compile(r"\*\*[^*\n]{1,100}\*\*:")
 MAX_REQUIREMENTS = 20_000
 """In one file. Real ones have a few dozen."""
@@ -116,13 +117,6 @@ def _read_change(files: SpecFiles, texts: Mapping[str, str]) -> FormatSpecificat
     )
 
 
-def capability_of(path: str) -> str:
-    """The capability that a `spec.md` is about: the folders between `specs` and the file."""
-    parts = path.split("/")
-    start = len(parts) - 1 - parts[::-1].index("specs") if "specs" in parts else 0
-    return "/".join(parts[start + 1 : -1])
-
-
 def _sections(document: Document) -> tuple[Specification, dict[int, str]]:
     """The sections; scenarios and other headings below a requirement belong to it."""
     folded: set[int] = set()
@@ -139,13 +133,14 @@ def _sections(document: Document) -> tuple[Specification, dict[int, str]]:
 
 def _blocks(document: Document, unread: list[UnreadLine], *, is_delta: bool) -> Iterator[_Block]:
     """The requirements of a file in order. Those that OpenSpec does not see are added to `unread`."""
-    operation: str | None = None
+    operation = _ELSEWHERE
+    has_section = is_delta or any(h.level == 2 and _REQUIREMENTS.match(h.title) for h in document.headings)
     found: list[tuple[Heading, str]] = []
     for heading in document.headings:
         if heading.level == 2:
             delta = _DELTA.match(heading.title)
             holds = _REQUIREMENTS.match(heading.title) is not None
-            operation = "" if holds and not is_delta else delta[1].lower() if delta is not None and is_delta else None
+            operation = _operation(delta, holds=holds, is_delta=is_delta)
             if delta is not None and not is_delta:
                 unread.append(UnreadLine(document.path, heading.line.number, "a delta heading outside a change"))
             if holds and is_delta:
@@ -157,8 +152,14 @@ def _blocks(document: Document, unread: list[UnreadLine], *, is_delta: bool) -> 
         name = _REQUIREMENT.match(heading.title)
         if name is None and operation in ("", "added", "modified"):
             unread.append(UnreadLine(document.path, heading.line.number, "not `### Requirement: Name`"))
-        elif name is not None and operation is None:
-            unread.append(UnreadLine(document.path, heading.line.number, "a requirement outside `## Requirements`"))
+        elif name is not None and operation == _ELSEWHERE:
+            if has_section:
+                unread.append(UnreadLine(document.path, heading.line.number, "a requirement outside `## Requirements`"))
+                continue
+            # Without that heading anywhere, they were all meant, although OpenSpec itself sees none.
+            if not found:
+                unread.append(UnreadLine(document.path, heading.line.number, "no `## Requirements` above this"))
+            found.append((heading, ""))
         elif name is not None and operation in ("", "added", "modified"):
             found.append((heading, operation))
     ends = _block_ends(document, {heading.index for heading, _ in found})
@@ -167,6 +168,14 @@ def _blocks(document: Document, unread: list[UnreadLine], *, is_delta: bool) -> 
             unread.append(UnreadLine(document.path, heading.line.number, "too many requirements: the rest is not read"))
             return
         yield _Block(requirement_name(heading.title), heading, ends[heading.index], operation)
+
+
+def _operation(delta: re.Match[str] | None, *, holds: bool, is_delta: bool) -> str:
+    """What the text below a heading of level 2 does: empty if it holds."""
+    if delta is None:
+        return "" if holds and not is_delta else _ELSEWHERE
+    operation = delta[1].lower()
+    return operation if is_delta or operation not in ("added", "modified") else ""
 
 
 def requirement_name(title: str) -> str:
@@ -266,8 +275,3 @@ def _key_index(requirements: Iterable[DeclaredRequirement]) -> KeyIndex:
     requirements = list(requirements)
     further = [(slugged(requirement.key), requirement.key) for requirement in requirements]
     return KeyIndex.of((requirement.key for requirement in requirements), further)
-
-
-def slugged(key: str) -> str:
-    """A key with the slug of its name: `auth/User Login` becomes `auth/user-login`."""
-    return "/".join(slug(part) for part in key.split("/"))

@@ -17,7 +17,9 @@ from contextive.trace.reports.safe_text import escape_invisible, uri_of_path
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _RULES = {
     "ambiguous_quote": "The quoted text occurs more than once in the section; only the first occurrence counts.",
+    "dangling_reference": "A task or a comment names a requirement that does not exist.",
     "duplicate_citation": "Two citations of one type quote the same text.",
+    "duplicate_id": "Two requirements of a specification have the same id.",
     "duplicate_section": "A section id occurs more than once in a specification.",
     "fuzzy_quote": "The quoted text differs slightly from the specification.",
     "invalid_field": "A citation has a field that does not exist.",
@@ -28,8 +30,12 @@ _RULES = {
     "misplaced_field": "A citation has a field that its type does not allow.",
     "missing_field": "A required field is missing in an entry of a requirement file.",
     "missing_target": "A citation does not say which specification it cites.",
+    "needs_clarification": "A question in a specification is still open.",
+    "no_modal_word": "A criterion does not say how binding it is.",
     "no_requirements": "A specification has no requirements.",
     "no_sources": "No source file matches the configured patterns.",
+    "no_task": "A requirement has no task, although the plan has tasks for others.",
+    "not_understood": "A line of a specification was not understood.",
     "nothing_found": "There is no specification and no citation.",
     "quote_not_found": "The quoted text is not in the cited section.",
     "repeated_field": "A citation sets a field twice.",
