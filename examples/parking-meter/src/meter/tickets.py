@@ -13,10 +13,10 @@ def sell(coins: int) -> tuple[int, int]:
 
 def refund(until: int, now: int) -> int:
     """Coins for the full minutes that are left of a ticket. Times are in seconds."""
-    # = kiro:tickets/2.2
-    # % IF a ticket has expired, THEN THE meter SHALL refund nothing
+    ##= kiro:tickets/2.2
+    ##% IF a ticket has expired, THEN THE meter SHALL refund nothing
     if now >= until:
         return 0
-    # = kiro:tickets/2.1
-    # % WHEN a driver returns a ticket, THE meter SHALL refund the full minutes that are left
+    ##= kiro:tickets/2.1
+    ##% WHEN a driver returns a ticket, THE meter SHALL refund the full minutes that are left
     return (until - now) // 60 * RATE
