@@ -226,10 +226,40 @@ def test_no_pattern_of_the_project_is_slow_to_match(transport: Any, tmp_path: Pa
         target.assert_unharmed()
 
 
-def test_no_tool_takes_a_git_revision(target: AttackTarget, every_slot: list[Slot]) -> None:
-    # If such an argument is added, add attacks on git to the table TEXTS above.
-    names = {str(step) for slot in every_slot for step in slot.path}
-    assert names & {"ref", "revision", "base", "head", "commit", "branch", "as_of"} == set()
+def test_one_tool_takes_git_revisions(every_slot: list[Slot]) -> None:
+    # If another tool gets such an argument, add it to the next test.
+    names = {"ref", "revision", "base", "head", "commit", "branch", "as_of"}
+    assert {slot.tool for slot in every_slot if names & {str(step) for step in slot.path}} == {"review_changes"}
+
+
+REVISIONS: tuple[str, ...] = (
+    "--output=pwned",
+    "--exec=touch pwned",
+    "-c core.pager='touch pwned'",
+    "-",
+    "--all",
+    "HEAD;touch pwned",
+    "$(touch pwned)",
+    "HEAD --output=pwned",
+    "HEAD\n--output=pwned",
+    "HEAD\0--output=pwned",
+    "HEAD:../../outside",
+    ":(glob)**",
+    "ext::sh -c 'touch pwned'",
+    "HEAD" + "^0" * 120,
+    "@{-1}",
+)
+
+
+@pytest.mark.parametrize("argument", ["base", "head"])
+def test_no_revision_is_an_option_or_a_command_of_git(tmp_path: Path, argument: str) -> None:
+    with open_target("stdio", tmp_path, files=FILES) as target:
+        _hostile_repository(target.root)
+        for number, revision in enumerate(REVISIONS):
+            shot = target.fire("review_changes", {argument: revision}, era=ERAS[number % 2])
+            assert shot.code in ("invalid_request", "not_found", None), shot.text
+            assert shot.code is not None or revision.startswith("HEAD^0"), revision
+        assert not list(tmp_path.rglob("pwned"))
 
 
 def _hostile_repository(root: Path) -> None:
