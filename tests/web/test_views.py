@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from contextive.errors import NotFound
+from contextive.ingest.evidence_service import EvidenceService
 from contextive.ingest.progress_trend import MAX_POINTS, ProgressTrend
 from contextive.ingest.settings import IngestRequest
 from contextive.web.overview import Overview
@@ -193,5 +194,21 @@ def test_invisible_characters_are_spelled_out(tmp_path: Path) -> None:
         html = html_of(page_of(site_project(host), "specification", {"spec_id": "docs-spec-a"}))
         assert '<span class="invisible">U+202E</span>' in html
         assert "\u202e" not in html
+    finally:
+        host.close()
+
+
+def test_a_test_is_shown_with_its_last_result(tmp_path: Path) -> None:
+    host = open_host(copy_example(tmp_path / "parcel-locker"))
+    try:
+        project = site_project(host)
+        assert requirement(project, "A code MUST open one box, once").evidence == ""
+        junit = tmp_path / "junit.xml"
+        case = '<testcase classname="tests.test_codes" name="test_a_code_works_once"/>'
+        junit.write_text(f'<testsuites><testsuite name="pytest">{case}</testsuite></testsuites>', encoding="utf-8")
+        host.services.get(EvidenceService).add([junit])
+        found = requirement(project, "A code MUST open one box, once")
+        assert found.evidence == "passed"
+        assert [(place.kind, place.outcome) for place in found.places] == [("implementation", ""), ("test", "passed")]
     finally:
         host.close()

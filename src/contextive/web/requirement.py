@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from contextive.errors import NotFound
+from contextive.ingest.evidence_service import EvidenceService
 from contextive.ingest.trace_service import TraceService, TraceView
 from contextive.packs.trace.cited_code import comment_and_code, stale_reason, type_word
-from contextive.packs.trace.next_steps import Explainer
+from contextive.packs.trace.next_steps import Explainer, evidence_words
 from contextive.trace.citation import Citation
 from contextive.trace.level import CitationType
 from contextive.trace.ranking import STATUS_WORDS, least_finished, level_word
@@ -33,6 +35,7 @@ _ASIDE_LINES: Final = 12
 _PAGE_LINES: Final = 40
 _ASIDE_CITATIONS: Final = 4
 _MOST_CITATIONS: Final = 50
+_WORD: Final = re.compile(r"\w+")
 _ORDER: Final = (CitationType.CITATION, CitationType.IMPLICATION, CitationType.TEST, CitationType.EXCEPTION)
 
 
@@ -60,6 +63,8 @@ class CitedPlace:
     tracking_issue: str
     feature: str
     stale: str | None
+    outcome: str
+    """The last result of a test: passed, failed or skipped; empty if it is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +113,8 @@ class RequirementPage:
     occurrences: tuple[Link, ...]
     """The other sections that contain the same text."""
     graph: str
+    evidence: str
+    """How well tests show that it works; empty if no results of tests were ever added."""
 
 
 def requirement(project: SiteProject, given: Parameters) -> Page:
@@ -173,6 +180,7 @@ def describe(project: SiteProject, view: TraceView, found: Requirement, *, is_as
         notes=tuple(Link(note.title, note_address(note.slug), note.path) for note in notes),
         occurrences=tuple(_occurrences(view, found, same_text)),
         graph=f"/graph?node=Requirement:{found.identifier}",
+        evidence=evidence_words(project.service(EvidenceService), found) or "",
     )
 
 
@@ -203,7 +211,18 @@ def _place(
         tracking_issue=citation.tracking_issue or "",
         feature=citation.feature or "",
         stale=stale_reason(found, citation, view.catalog),
+        outcome=_last_outcome(project, found, citation, code.lines) if citation.type is CitationType.TEST else "",
     )
+
+
+def _last_outcome(project: SiteProject, found: Requirement, citation: Citation, lines: Sequence[str]) -> str:
+    """The last result of the test that a citation is in: the one whose name is in the lines at the citation."""
+    words = set(_WORD.findall("\n".join(lines)))
+    for record in project.service(EvidenceService).records():
+        is_of_file = record.requirement == found.identifier and record.test.path == citation.source
+        if is_of_file and record.test.symbol.rpartition(".")[2].rpartition("::")[2] in words:
+            return record.outcome
+    return ""
 
 
 def _occurrences(view: TraceView, found: Requirement, same_text: Sequence[Requirement]) -> Iterator[Link]:

@@ -105,14 +105,18 @@ def explain_requirement(given: IdentifierInput, ctx: Context) -> Reply:
     notes = [NoteItem(slug=note.slug, title=note.title, path=note.path) for note in linking[:_MAX_NOTES]]
     chosen = least_finished(found)
     explainer = Explainer(
-        view, service_of(ctx), chosen, notes=notes, occurrences=found, evidence=_evidence(chosen, ctx)
+        view,
+        service_of(ctx),
+        chosen,
+        notes=notes,
+        occurrences=found,
+        evidence=evidence_words(ctx.service(EvidenceService), chosen),
     )
     return data_reply(explainer.within_budget())
 
 
-def _evidence(requirement: Requirement, ctx: Context) -> str | None:
+def evidence_words(service: EvidenceService, requirement: Requirement) -> str | None:
     """How well a requirement is shown to work, if results of tests were ever added."""
-    service = ctx.service(EvidenceService)
     if not service.records():
         return None
     (state,) = service.states([requirement])
