@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from contextive.search.answer import SearchResult
     from contextive.search.index import Index
     from contextive.search.requirement_search import RequirementSearch
+    from contextive.search.service import SearchService
+    from contextive.trace.catalog import TraceCatalog
     from contextive.trace.requirement import Requirement
 
 _RESULTS: Final = 25
@@ -104,14 +106,15 @@ class Orientation:
         languages = Counter(row.artifact.language for row in files if row.artifact.language)
         subsystems = Counter(row.artifact.subsystem for row in files if row.artifact.subsystem)
         documents = [row.artifact.path for row in files if row.artifact.artifact_type == "doc"]
+        catalog = self._trace.view().catalog
         return Overview(
             name=self._index.settings.root.name,
             summary=self._summary(),
             languages=tuple(languages.most_common(5)),
             subsystems=tuple((name, count) for name, count in subsystems.most_common(8) if name is not None),
-            specifications=tuple(self._specifications())[:6],
+            specifications=tuple(_specifications(catalog))[:6],
             read_first=tuple(self._read_first(documents))[:5],
-            broken=tuple(self._broken()),
+            broken=tuple(self._broken(catalog)),
         )
 
     def _summary(self) -> str | None:
@@ -123,19 +126,6 @@ class Orientation:
             if isinstance(content, FileText) and (paragraph := first_paragraph(content.text)):
                 return paragraph
         return None
-
-    def _specifications(self) -> Iterator[SpecificationProgress]:
-        """The specifications that have requirements, those with the most open ones first."""
-        from contextive.trace.requirement import StatusSummary
-
-        catalog = self._trace.view().catalog
-        found = [
-            (catalog.entry_of(target).name, StatusSummary.of(report.requirements))
-            for target, report in catalog.analysis.reports.items()
-            if report.requirements
-        ]
-        for name, summary in sorted(found, key=lambda item: (item[1].done - item[1].total, item[0])):
-            yield SpecificationProgress(name[:MAX_TEXT], summary.done, summary.total)
 
     def _read_first(self, documents: Sequence[str]) -> Iterator[Place]:
         """The documents that introduce the project, and the notes that most others link to."""
@@ -153,9 +143,9 @@ class Orientation:
             if count:
                 yield Place(note.path, f"{count} notes link to it", title=note.title)
 
-    def _broken(self) -> Iterator[str]:
+    def _broken(self, catalog: TraceCatalog) -> Iterator[str]:
         """What is wrong now: citations, and the state of the index."""
-        invalid = self._trace.view().catalog.invalid
+        invalid = catalog.invalid
         if invalid:
             citation = invalid[0][0]
             yield f"{len(invalid)} invalid citations, the first at {citation.source}:{citation.line}"
@@ -179,7 +169,8 @@ class Orientation:
         places = PlaceCollector()
         for requirement, where in self._requirements_about(task):
             places.add("requirements", Place(where, "matches", title=_requirement_title(requirement)))
-        response = self._index.search.search(SearchRequest(query=task, limit=_RESULTS, include_graph=False))
+        search = self._index.search  # checks once that the index is up to date
+        response = search.search(SearchRequest(query=task, limit=_RESULTS, include_graph=False))
         note_paths = {note.path for note in self._notes.view().catalog.notes}
         by_section: dict[str, list[SearchResult]] = {}
         for result in response.results:
@@ -191,8 +182,8 @@ class Orientation:
             places.add_all(section, map(_place_of, results[: MOST[section] // 2 + 1]))
         if response.results:
             self._add_connected(code, places)
-            places.add_all("code", map(_place_of, [*code[_FIRST_CODE:], *self._of_type(task, ("code", "proto"))]))
-            places.add_all("tests", map(_place_of, [*by_section.get("tests", ()), *self._of_type(task, ("test",))]))
+            places.add_all("code", map(_place_of, [*code[_FIRST_CODE:], *_of_type(search, task, ("code", "proto"))]))
+            places.add_all("tests", map(_place_of, [*by_section.get("tests", ()), *_of_type(search, task, ("test",))]))
         return places.result(response.metadata.warnings)
 
     def _add_connected(self, code: Sequence[SearchResult], places: PlaceCollector) -> None:
@@ -203,15 +194,6 @@ class Orientation:
         for path in self._named_tests(places.paths("code")):
             places.add("tests", Place(path, "is named after it"))
         self._add_neighbours(subjects, places, only=("EXERCISES", "TESTS", "CITES", "LINKS_TO"))
-
-    def _of_type(self, task: str, types: tuple[ArtifactType, ...]) -> Sequence[SearchResult]:
-        from contextive.search.answer import SearchRequest
-        from contextive.search.filters import ParsedFilters
-        from contextive.store.values import ChunkFilter
-
-        filters = ParsedFilters(ChunkFilter(artifact_types=types))
-        request = SearchRequest(query=task, limit=12, include_graph=False, filters=filters, only_relevant=False)
-        return self._index.search.search(request).results
 
     def _named_tests(self, code: Sequence[str]) -> list[str]:
         rows = self._index.store.files.artifacts(limit=_MAX_FILES)
@@ -290,6 +272,30 @@ class Orientation:
                 most -= places.add_node(nodes[other], reason, line)
             if most <= 0:
                 break
+
+
+def _of_type(search: SearchService, task: str, types: tuple[ArtifactType, ...]) -> Sequence[SearchResult]:
+    """What a search in files of some types alone finds."""
+    from contextive.search.answer import SearchRequest
+    from contextive.search.filters import ParsedFilters
+    from contextive.store.values import ChunkFilter
+
+    filters = ParsedFilters(ChunkFilter(artifact_types=types))
+    request = SearchRequest(query=task, limit=12, include_graph=False, filters=filters, only_relevant=False)
+    return search.search(request).results
+
+
+def _specifications(catalog: TraceCatalog) -> Iterator[SpecificationProgress]:
+    """The specifications that have requirements, those with the most open ones first."""
+    from contextive.trace.requirement import StatusSummary
+
+    found = [
+        (catalog.entry_of(target).name, StatusSummary.of(report.requirements))
+        for target, report in catalog.analysis.reports.items()
+        if report.requirements
+    ]
+    for name, summary in sorted(found, key=lambda item: (item[1].done - item[1].total, item[0])):
+        yield SpecificationProgress(name[:MAX_TEXT], summary.done, summary.total)
 
 
 def first_paragraph(text: str) -> str | None:
