@@ -60,7 +60,10 @@ def citations(root: Path) -> list[Place]:
         lines = (root / path).read_text("utf-8", "replace").split("\n")
         at = 0
         while at < len(lines):
-            if _META.match(lines[at]) and "type=" not in "".join(lines[at : at + 3]):
+            is_own = lines[at].lstrip().startswith("#") == path.endswith(
+                ".py"
+            )  # else it is in a text, such as of a test
+            if is_own and _META.match(lines[at]) and "type=" not in "".join(lines[at : at + 3]):
                 end = at
                 while end < len(lines) and (_META.match(lines[end]) or _CONTENT.match(lines[end])):
                     end += 1
@@ -251,7 +254,8 @@ class Measured:
         paths = sorted({place.path for place in citations(self.root)})
         path = self.rng.choice(paths)
         if kind == "move":
-            target = str(Path(path).with_name(f"moved_{Path(path).name}"))
+            target = str(Path(path).parent / "moved" / Path(path).name)
+            (self.root / target).parent.mkdir()
             self.git("mv", path, target)
         else:
             lines = self.lines(path)

@@ -83,6 +83,8 @@ def test_a_citation_above_the_first_statement_of_a_python_function_covers_that_s
         ("a.java", "int f(int a) { for (int i : q) { g(i); } }", "int f(int b) { for (int k : q) { g(k); } }"),
         ("a.ts", "function f() { const a = 'x'; return a }", 'function f() {\n  const b = "x";\n  return b;\n}'),
         ("a.c", "int f(int *a) { int x = 1; return x + *a; }", "int f(int *b) { int y = 1; return y + *b; }"),
+        ("a.py", "@d\ndef f():\n    x = g()\n    return x", "@d\ndef f():\n    y = g()\n    return y"),
+        ("a.ts", "export function f() { let a = 1; return a }", "export function f() { let b = 1; return b }"),
         ("a.py", "def f():\n    x = a + b\n    return x", "def f():\n    y = (\n        a + b\n    )\n    return y"),
     ],
 )

@@ -271,6 +271,7 @@ def _declared_name(node: Node) -> Node | None:
 
 def _outermost_function(node: Node) -> Node | None:
     found: Node | None = None
+    node = node.child_by_field_name("definition") or node.child_by_field_name("declaration") or node
     current: Node | None = node
     while current is not None:
         if _FUNCTION.search(current.type):
