@@ -119,7 +119,7 @@ def find_projects(checkouts: Path, names: Collection[str]) -> Iterator[Project]:
 def ingest(project: Project, *, words: bool) -> None:
     """Bring the index of a project up to date, in a process of its own."""
     command = [sys.executable, "-m", "contextive", "ingest", "--project", str(project.root)]
-    subprocess.run([*command, *(["--no-vectors"] if words else [])], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run([*command, "--no-vectors" if words else "--wait"], check=True, stdout=subprocess.DEVNULL)
 
 
 def measure(service: SearchService, project: Project) -> Outcome:
