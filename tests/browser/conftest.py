@@ -11,7 +11,7 @@ import pytest
 from tests.processes import clean_environment
 from tests.raw_clients import PROGRAM, serving_http
 
-from .browser import ROOT, chromium, node
+from .browser import REQUIRED, ROOT, chromium, node
 
 PROJECT = "CONTEXTIVE_BROWSER_PROJECT"
 """Another project to test with, which is indexed in place."""
@@ -20,6 +20,8 @@ PROJECT = "CONTEXTIVE_BROWSER_PROJECT"
 @pytest.fixture(scope="session")
 def real_project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A project of real size with requirements, code, tests and notes: this repository, as far as it is tracked."""
+    if not os.environ.get(REQUIRED):
+        pytest.skip("takes minutes: run make test-browser")
     chromium(), node()
     if os.environ.get(PROJECT):
         return Path(os.environ[PROJECT])
