@@ -22,14 +22,14 @@ QUERIES = {"calibrate_sensor": 1.0, "when does the siren sound": 1.0, f"when doe
 
 @pytest.fixture(scope="module")
 def station(tmp_path_factory: pytest.TempPathFactory) -> ExampleProject:
-    """A project in which an agent searched and voted over MCP, each time for one of the first two results."""
+    """A project in which an agent searched and voted over MCP, each time for one of the first two chunks."""
     station = ExampleProject.at(tmp_path_factory.mktemp("feedback"))
     station.run("ingest", "--wait", "--name", "first")
     env = station.environment({"KM_ADMIN_TOKEN": ADMIN, "CONTEXTIVE_KNOWLEDGE__AUTO_INGEST": "false"})
     with StdioClient("serve", cwd=station.root, env=env) as agent:
         agent.initialize()
         for query, vote in QUERIES.items():
-            found = agent.call("km-search", {"query": query})["structuredContent"]
+            found = agent.call("km-search", {"query": query, "group": "chunk"})["structuredContent"]
             ballot = {
                 "request_id": found["metadata"]["request_id"],
                 "note": f"{ADMIN} told me",

@@ -18,8 +18,8 @@ from tests.processes import WAIT_SECONDS, clean_environment
 from tests.raw_clients import PROGRAM
 
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
-NO_DATA = {"serve", "call", "report", "feedback", "completion", "demo"}
-"""Commands that print no data, or always JSON (`call`, `feedback`); `report` writes JSON to a file."""
+NO_DATA = {"serve", "call", "report", "feedback", "completion", "demo", "open", "accept", "review"}
+"""Commands that print no data, or always JSON (`call`, `feedback`); `report` writes JSON, and `review` has `--format`."""
 
 
 @pytest.fixture(scope="module")

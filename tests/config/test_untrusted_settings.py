@@ -190,6 +190,7 @@ ALLOWED = frozenset(
         "workflows",
         "routing",
         "notes.askClientModel",
+        "trace.formats",
         "knowledge.autoIngest",
         "knowledge.defaultProfile",
         "knowledge.maxFileBytes",

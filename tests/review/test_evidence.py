@@ -235,6 +235,11 @@ def test_the_command_adds_evidence_and_fails_below_the_required_level(project: R
     weak = run_in_process("evidence", "--require", "exercised", cwd=project.root)
     assert (weak.returncode, "passed: /specifications" in weak.stdout) == (1, True)
     assert run_in_process("evidence", "add", cwd=project.root).returncode == 2
+    weak = run_in_process("evidence", "--require", "exercised", "--json", cwd=project.root)
+    assert weak.returncode == 1
+    facts = json.loads(weak.stdout)
+    assert sum(facts["levels"].values()) >= len(facts["weak"]) > 0
+    assert {row["level"] for row in facts["weak"]} <= set(facts["levels"])
 
 
 ##= docs/spec/review.md#findings

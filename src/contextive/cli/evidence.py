@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import json
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 from contextive.cli.load_project import open_host
 from contextive.cli.parser import add_project_options
-from contextive.cli.printing import print_line
+from contextive.cli.printing import print_data, print_line
 from contextive.errors import UsageError
 
 _LEVELS = ("tested", "passed", "exercised")
@@ -22,6 +24,7 @@ def configure_evidence(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("files", nargs="*", type=Path, metavar="FILE", help="files of test results and coverage to add")
     parser.add_argument("--require", choices=_LEVELS, help="exit with 1 if a requirement has weaker evidence")
+    parser.add_argument("--json", action="store_true", help="print JSON")
     parser.set_defaults(run=run_evidence)
 
 
@@ -36,18 +39,32 @@ def run_evidence(options: argparse.Namespace) -> int:
     service, catalog = services.get(EvidenceService), services.get(TraceService).view().catalog
     if (options.action == "add") != bool(options.files):
         raise UsageError("Files are added with: evidence add FILE….", hint="Without files: evidence show.")
-    if options.action == "add":
-        added = service.add(options.files)
+    added = service.add(options.files) if options.action == "add" else None
+    counted = Counter(state.level for state in service.states(catalog.requirements))
+    weak = service.below(EvidenceLevel[options.require.upper()]) if options.require else []
+    if options.json:
+        facts: dict[str, Any] = {"levels": {level.word: counted[level] for level in reversed(EvidenceLevel)}}
+        if added is not None:
+            facts["added"] = added.results
+        if options.require:
+            facts["weak"] = [
+                {
+                    "requirement": catalog.full_path(requirement),
+                    "text": requirement.text,
+                    "level": state.level.word,
+                    "current": state.is_current,
+                }
+                for requirement, state in weak
+            ]
+        print_data(json.dumps(facts, indent=2, ensure_ascii=False))
+        return 1 if weak else 0
+    if added is not None:
         about = len({record.requirement for record in added.records})
         print_line(
             f"{added.results} results ({', '.join(added.formats)}); tests of {about} requirements are among them."
         )
-    counted = Counter(state.level for state in service.states(catalog.requirements))
     shown = ", ".join(f"{counted[level]} {level.word}" for level in reversed(EvidenceLevel) if counted[level])
     print_line(f"Evidence of {counted.total()} requirements: {shown or 'none'}.")
-    if not options.require:
-        return 0
-    weak = service.below(EvidenceLevel[options.require.upper()])
     for requirement, state in weak[:_MAX_SHOWN]:
         changed = "" if state.is_current else ", changed since"
         print_line(f"  {state.level.word}{changed}: {catalog.full_path(requirement)}")
