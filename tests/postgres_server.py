@@ -12,7 +12,6 @@ import socket
 import subprocess
 import tempfile
 import time
-from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -110,12 +109,14 @@ class PostgresServer:
         return done.returncode
 
 
-@cache
-def shared_server(kind: str) -> PostgresServer:
-    """The server of this kind for all tests of this process."""
-    server = PostgresServer(binaries(kind))
-    atexit.register(server.remove)
-    return server
+def shared_dsn(kind: str) -> str:
+    """The address of the server of this kind for all tests of this process and for the processes that they start."""
+    variable = f"CONTEXTIVE_TEST_{kind.upper()}_DSN"
+    if variable not in os.environ:
+        server = PostgresServer(binaries(kind))
+        atexit.register(server.remove)
+        os.environ[variable] = server.dsn()
+    return os.environ[variable]
 
 
 def schema_for(directory: Path) -> str:

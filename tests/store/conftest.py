@@ -16,7 +16,7 @@ import pytest
 from contextive.store import open_store
 from contextive.store.postgres.settings import PostgresSettings
 from contextive.store.protocol import Store
-from tests.postgres_server import schema_for, shared_server
+from tests.postgres_server import schema_for, shared_dsn
 
 from .backup_project import BackupProject, fill
 
@@ -31,8 +31,10 @@ def _opener(kind: str) -> Callable[[Path], Store]:
     if kind == "sqlite":
         return lambda directory: open_store(directory / "state")
 
+    dsn = shared_dsn(kind)  # before a test starts processes, which inherit it
+
     def open_shared(directory: Path) -> Store:
-        settings = PostgresSettings(shared_server(kind).dsn(), project=schema_for(directory))
+        settings = PostgresSettings(dsn, project=schema_for(directory))
         return open_store(directory / "state", postgres=settings)
 
     return open_shared

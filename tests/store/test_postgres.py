@@ -16,7 +16,7 @@ from contextive.store import open_store, store_condition
 from contextive.store.postgres.settings import PostgresSettings
 from contextive.store.protocol import Store
 from contextive.store.values import AuditEntry, LexicalQuery
-from tests.postgres_server import PostgresServer, binaries, schema_for, shared_server
+from tests.postgres_server import PostgresServer, binaries, schema_for, shared_dsn
 
 from .conftest import OPENERS
 from .samples import EVERYTHING, chunk, entry, file_layer, parsed
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.skipif(not KINDS, reason="make test-postgres runs these
 
 @pytest.fixture(params=KINDS)
 def settings(request: pytest.FixtureRequest, tmp_path: Path) -> PostgresSettings:
-    return PostgresSettings(shared_server(request.param).dsn(), project=schema_for(tmp_path))
+    return PostgresSettings(shared_dsn(request.param), project=schema_for(tmp_path))
 
 
 Open = Callable[..., Store]
