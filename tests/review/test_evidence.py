@@ -126,7 +126,8 @@ def test_a_newer_failure_replaces_an_older_success(project: ReviewedProject) -> 
 
 
 ##= docs/spec/review.md#evidence
-##% A result MUST count for a test only if the name and the file or class of the result are those of that test alone.
+##% A result MUST count for a test only if its name and its file or class are those of that test, and of no other cited test
+##% unless a property of the result names the requirement.
 @pytest.mark.parametrize(
     ("attributes", "is_match"),
     [
@@ -149,6 +150,21 @@ def test_a_result_that_fits_two_cited_tests_counts_for_none(tmp_path: Path) -> N
     project = ReviewedProject(tmp_path / "project", FILES | {"more/tests/test_door.py": copy})
     add(project, junit=JUNIT.format(inner=""))
     assert state(project).level is EvidenceLevel.TESTED
+
+
+def test_a_property_says_which_requirement_an_ambiguous_result_is_about(tmp_path: Path) -> None:
+    copy = FILES["tests/test_door.py"]
+    project = ReviewedProject(tmp_path / "project", FILES | {"more/tests/test_door.py": copy})
+    catalog = TraceService(project.root).view().catalog
+    for name, level in (("0" * 12, EvidenceLevel.TESTED), ("", EvidenceLevel.TESTED)):
+        add(
+            project, junit=JUNIT.format(inner=f'<properties><property name="requirement" value="{name}"/></properties>')
+        )
+        assert state(project).level is level
+    (locked,) = (r for r in catalog.requirements if "locked" in r.text)
+    inner = f'<properties><property name="requirement" value="{locked.identifier[:12]}"/></properties>'
+    add(project, junit=JUNIT.format(inner=inner))
+    assert state(project).level is EvidenceLevel.PASSED
 
 
 levels = st.sampled_from(["", "<failure/>", "<error/>", "<skipped/>"])

@@ -17,6 +17,7 @@ from contextive.review.code_units import CodeUnit
 from contextive.review.evidence_readers import Outcome, ReadEvidence, TestResult
 from contextive.review.findings import Finding, Kind, content_digest, listed
 from contextive.review.versions import ProjectVersion
+from contextive.trace.catalog import MIN_PREFIX
 from contextive.trace.citation import Citation
 from contextive.trace.level import CitationType
 from contextive.trace.requirement import Requirement
@@ -76,7 +77,8 @@ class EvidenceState:
 
 
 ##= docs/spec/review.md#evidence
-##% A result MUST count for a test only if the name and the file or class of the result are those of that test alone.
+##% A result MUST count for a test only if its name and its file or class are those of that test, and of no other cited test
+##% unless a property of the result names the requirement.
 def match_results(
     evidence: Sequence[ReadEvidence], requirements: Iterable[Requirement], unit_of: UnitOf, commit: str
 ) -> list[EvidenceRecord]:
@@ -91,7 +93,11 @@ def match_results(
     for requirement, citation, unit in pairs:
         name = unit.symbol.rpartition(".")[2]
         fitting = [one for one in by_name.get(name, ()) if _is_of(one, citation.source, unit.symbol)]
-        found = [one for one in fitting if not _is_ambiguous(one, citation.source, unit.symbol, places)]
+        found = [
+            one
+            for one in fitting
+            if _names(one, requirement) or not _is_ambiguous(one, citation.source, unit.symbol, places)
+        ]
         if found:
             ran = tuple(sorted(_code_that_ran(requirement, unit_of, evidence, citation.source, unit.symbol)))
             test = CodePlace(citation.source, unit.symbol, unit.digest)
@@ -125,6 +131,15 @@ def _is_of(result: TestResult, path: str, symbol: str) -> bool:
     file = PurePosixPath(path)
     known = {*file.parts[:-1], file.stem, *symbol.split(".")}
     return bool(parts) and parts[-1] in known and (file.stem in parts or parts[-1] != file.stem)
+
+
+def _names(result: TestResult, requirement: Requirement) -> bool:
+    """Whether the runner says, in a property, that the result is about a requirement."""
+    identifier, handle = requirement.identifier, requirement.handle
+    return any(
+        (handle and name == handle) or (len(name) >= MIN_PREFIX and identifier.startswith(name))
+        for name in result.requirements
+    )
 
 
 def _is_same_file(named: str, path: str) -> bool:
