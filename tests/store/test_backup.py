@@ -45,16 +45,19 @@ def test_an_archive_is_named_by_its_time_and_stored_with_the_backups(backup_proj
 
 ##= docs/spec/gateway.md#creating-a-backup
 ##% An archive MUST NOT contain tokens or the files of the project.
-def test_an_archive_contains_only_the_database_logs_and_digests_of_files(
+def test_an_archive_contains_only_the_database_evidence_logs_and_digests_of_files(
     backup_project: BackupProject,
 ) -> None:
     (backup_project.state / "audit").mkdir()
     (backup_project.state / "audit" / "recipes.log").write_text("{}\n", encoding="utf-8")
+    (backup_project.state / "evidence.json").write_text("{}", encoding="utf-8")
     (backup_project.state / "tokens.json").write_text("secret", encoding="utf-8")
     backup_project.backups.create()
     backup = backup_project.backups.create()
     with tarfile.open(backup.path) as tar:
-        assert tar.getnames() == ["manifest.json", "index.db", "content.jsonl", "audit/recipes.log"]
+        assert tar.getnames() == [
+            "manifest.json", "index.db", "content.jsonl", "evidence.json", "audit/recipes.log",
+        ]  # fmt: skip
         listing = tar.extractfile("content.jsonl")
         assert listing is not None
         rows = [json.loads(line) for line in listing.read().splitlines()]
@@ -217,6 +220,7 @@ def test_a_backup_is_restored_into_an_empty_directory_with_all_kept_rows(
 ) -> None:
     (backup_project.state / "audit").mkdir()
     (backup_project.state / "audit" / "recipes.log").write_text('{"recipe": "x"}\n', encoding="utf-8")
+    (backup_project.state / "evidence.json").write_text('{"records": []}', encoding="utf-8")
     backup = backup_project.backups.create()
     target = tmp_path / "new" / "state"
     restored = restore_elsewhere(backup.path, target, backup_project.backups)
@@ -231,6 +235,7 @@ def test_a_backup_is_restored_into_an_empty_directory_with_all_kept_rows(
     assert found_ids(after, "tide") == found_ids(before, "tide")
     assert list(after.verify()) == []
     assert (target / "audit" / "recipes.log").read_text(encoding="utf-8") == '{"recipe": "x"}\n'
+    assert (target / "evidence.json").read_text(encoding="utf-8") == '{"records": []}'
     assert target.stat().st_mode & 0o077 == 0
     after.close()
 
@@ -327,3 +332,10 @@ def test_a_disk_error_does_not_make_a_good_archive_a_bad_one(backup_project: Bac
         prepare_database(tmp_path / "index.db", directory)
     journal.rmdir()
     prepare_database(tmp_path / "index.db", directory)
+
+
+def test_a_link_in_place_of_the_evidence_is_not_backed_up(backup_project: BackupProject, tmp_path: Path) -> None:
+    (tmp_path / "private").write_text("private", encoding="utf-8")
+    backup_project.store()
+    (backup_project.state / "evidence.json").symlink_to(tmp_path / "private")
+    assert [member.name for member in backup_project.backups.create().manifest.files] == ["index.db", "content.jsonl"]

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from contextive.errors import InvalidRequest, ParseError
+from contextive.errors import InvalidRequest, ParseError, TooLarge
 from contextive.file_writing import make_folders, write_file
 from contextive.ingest.trace_service import TraceService
 from contextive.review.code_units import CodeUnit, SourceCode
@@ -29,7 +29,8 @@ from contextive.workspace.git import git_head
 
 FILE_NAME: Final = "evidence.json"
 _VERSION: Final = 1
-_MAX_STORED_BYTES: Final = 64 * 1024 * 1024
+_MAX_STORED_BYTES: Final = 32 * 1024 * 1024
+"""As much as a backup keeps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +57,16 @@ class EvidenceService:
         commit = git_head(self._trace.files.root) or ""
         new = match_results(read, self._trace.view().catalog.requirements, self._unit_of, commit)
         merged = merge_records(self.records(), new)
-        make_folders(self._path.parent)
-        text = json.dumps({"version": _VERSION, "records": [asdict(record) for record in merged]}, indent=1)
-        write_file(self._path, text.encode("utf-8"))
+        self._store(merged)
         return AddedEvidence(tuple(one.format for one in read), sum(len(one.results) for one in read), tuple(new))
+
+    def _store(self, records: Sequence[EvidenceRecord]) -> None:
+        document = {"version": _VERSION, "records": [asdict(record) for record in records]}
+        data = json.dumps(document, indent=1).encode("utf-8")
+        if len(data) > _MAX_STORED_BYTES:
+            raise TooLarge("There are too many results to store.", hint="Add the results of fewer tests.")
+        make_folders(self._path.parent)
+        write_file(self._path, data)
 
     def records(self) -> tuple[EvidenceRecord, ...]:
         """What is stored. A file that cannot be read counts as empty: evidence can be added again."""

@@ -28,7 +28,8 @@ FORMAT = 1
 MANIFEST = "manifest.json"
 DATABASE = "index.db"
 CONTENT = "content.jsonl"
-_KEPT = re.compile(r"audit/[a-z][a-z0-9._-]{0,63}")
+_EVIDENCE = "evidence.json"
+_KEPT = re.compile(r"audit/[a-z][a-z0-9._-]{0,63}|evidence\.json")
 _MAX_MEMBERS = 64
 _MAX_MANIFEST_BYTES = 1_048_576
 _MAX_KEPT_BYTES = 32 * 1024 * 1024
@@ -270,9 +271,9 @@ def _free_bytes(folder: Path) -> int:
 
 
 def kept_files(state_dir: Path) -> Sequence[str]:
-    """Files of a state directory, besides the database, that exist nowhere else: logs of recipe runs."""
+    """Files of a state directory, besides the database, that exist nowhere else: results of tests, and logs of recipe runs."""
     folder = state_dir / "audit"
-    if folder.is_symlink() or not folder.is_dir():
-        return ()
-    names = (f"audit/{entry.name}" for entry in sorted(folder.iterdir()) if entry.is_file() and not entry.is_symlink())
+    logs = sorted(folder.iterdir()) if folder.is_dir() and not folder.is_symlink() else []
+    found = [state_dir / _EVIDENCE, *logs]
+    names = [entry.relative_to(state_dir).as_posix() for entry in found if entry.is_file() and not entry.is_symlink()]
     return [name for name in names if _KEPT.fullmatch(name)][: _MAX_MEMBERS - 2]

@@ -1,6 +1,6 @@
 """Creates backups of the state directory while other processes read and write it.
 
-A backup contains a consistent copy of the database, the log files next to it, and a list of the indexed files with
+A backup contains a consistent copy of the database, the evidence and log files next to it, and a list of the indexed files with
 their digests. It does not contain the lexical and vector indexes (they are rebuilt from the database), tokens or
 earlier backups.
 """

@@ -138,7 +138,7 @@ def _put_kept_files(manifest: Manifest, staging: Path, state_dir: Path) -> None:
         for member in manifest.files:
             if member.name not in (DATABASE, CONTENT):
                 folder, _, name = member.name.rpartition("/")
-                handle = open_nested_folder(top, (folder,), make=True, mode=0o700)
+                handle = open_nested_folder(top, (folder,) if folder else (), make=True, mode=0o700)
                 try:
                     write_file_in(handle, name, (staging / member.name).read_bytes(), overwrite=True, mode=0o600)
                 finally:
