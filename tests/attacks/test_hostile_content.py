@@ -119,7 +119,7 @@ QUOTING: dict[str, tuple[str, dict[str, Any], set[str]]] = {
     "search": ("km-search", {"query": "ignore previous instructions"}, set()),
     "graph": ("km-graph-search", {"term": "obeyorder"}, set()),
     "next-task": ("next_requirement", {"spec": "docs-spec-orders"}, set()),
-    "requirements": ("search_requirements", {"query": "agent delete_page"}, set()),
+    "requirements": ("search_requirements", {"query": "what the agent calls"}, set()),
     "priorities": ("get_prioritized_requirements", {}, set()),
 }
 SERVER_KEYS = {"hint", "instructions", "message", "next_step", "next_steps", "note", "usage", "how_to", "action"}

@@ -356,10 +356,12 @@ class Host:
             await run_in_thread(lambda: self._trace().remember_statuses())
 
     def guide_for(self, profile: Profile, surface: Surface) -> str:
-        """The guide of the pack that a profile consists of, if the caller is offered all of its tools."""
+        """The guide of the pack that a profile consists of, if the caller is offered all of its tools for readers."""
         names = self.pack_names(profile)
         pack = self.assembly.registry.packs[names[0]] if len(names) == 1 else None
-        return pack.guide if pack is not None and all(tool.name in surface.tools for tool in pack.tools) else ""
+        if pack is None or any(t.name not in surface.tools for t in pack.tools if t.scope is Scope.READER):
+            return ""
+        return pack.guide
 
     async def watch_list(self, handlers: McpHandlers) -> None:
         """Called when a client asks for the list of resources: changes from now on will be announced."""
