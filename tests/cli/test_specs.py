@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import InProcessCli
+from tests.ingest.projects import Project
 from tests.packs.spec_project import spec_project
 
 
@@ -50,3 +51,18 @@ def test_a_project_without_specifications_has_no_table(in_process_cli: InProcess
 
 def test_init_says_how_to_show_them(spec_cli: InProcessCli) -> None:
     assert "contextive-mcp specs" in spec_cli.run("init", "--dry-run").stdout
+
+
+def test_levels_of_evidence_are_shown_once_results_were_added(spec_cli: InProcessCli) -> None:
+    project = Project(spec_cli.folder)
+    project.write(
+        "tests/test_login.py", "# Feature: user-auth, Validates: Requirements 1.1\ndef test_login():\n    login()\n"
+    )
+    assert "evidence" not in spec_cli.run("specs", "user-auth").stdout
+    project.write("junit.xml", '<testsuite><testcase classname="tests.test_login" name="test_login"/></testsuite>')
+    spec_cli.run("evidence", "add", "junit.xml")
+    lines = spec_cli.run("specs", "user-auth").stdout.splitlines()
+    assert "evidence" in lines[0]
+    assert any("1.1" in line and "passed" in line for line in lines)
+    data = json.loads(spec_cli.run("specs", "--json").stdout)
+    assert {row["spec"]: row["passed"] for row in data["specifications"]}["kiro:user-auth"] == 1

@@ -22,6 +22,7 @@ from contextive.review.evidence import (
     merge_records,
 )
 from contextive.review.evidence_readers import MAX_BYTES, ReadEvidence, read_evidence
+from contextive.trace.catalog import TraceCatalog
 from contextive.trace.citation import Citation
 from contextive.trace.requirement import Requirement
 from contextive.workspace.files import FileText
@@ -84,6 +85,33 @@ class EvidenceService:
         for record in self.records():
             by_path.setdefault(record.test.path, []).append(record)
         return [evidence_of(requirement, by_path, self._unit_of) for requirement in requirements]
+
+    ##= docs/spec/review.md#shown-evidence
+    ##% Once results were added, `spec_status`, `list_tasks` and the command `specs` MUST show the level of each requirement, and
+    ##% whether its evidence changed since.
+    def described(self, requirements: Iterable[Requirement]) -> dict[str, EvidenceState]:
+        """The evidence of requirements by identifier and by handle, the weaker of two that share one; empty if results
+        were never added."""
+        chosen = list(requirements) if self.records() else []
+        pairs = zip(chosen, self.states(chosen), strict=True)
+        ranked = sorted(pairs, key=lambda pair: (pair[1].level, pair[1].is_current), reverse=True)
+        return {name: state for one, state in ranked for name in (one.identifier, one.handle) if name}
+
+    def counts(self, catalog: TraceCatalog) -> dict[str, dict[str, int]]:
+        """For each specification, how many requirements passed, were exercised, or changed since; empty if results were
+        never added."""
+        if not self.records():
+            return {}
+        found: dict[str, dict[str, int]] = {}
+        for entry in catalog.specifications.values():
+            requirements = catalog.requirements_of(entry)
+            for requirement, state in zip(requirements, self.states(requirements), strict=True):
+                owner = requirement.handle.partition("/")[0] or entry.id
+                counted = found.setdefault(owner, {"passed": 0, "exercised": 0, "changed_since": 0})
+                counted["passed"] += state.level >= EvidenceLevel.PASSED
+                counted["exercised"] += state.level >= EvidenceLevel.EXERCISED
+                counted["changed_since"] += not state.is_current
+        return found
 
     def below(self, level: EvidenceLevel) -> list[tuple[Requirement, EvidenceState]]:
         """The requirements whose evidence is weaker than a level."""

@@ -75,6 +75,11 @@ class EvidenceState:
     commit: str = ""
     """The commit of the newest record that counts."""
 
+    @property
+    def words(self) -> str:
+        """The level and the age."""
+        return self.level.word if self.is_current else f"{self.level.word}, changed since"
+
 
 ##= docs/spec/review.md#evidence
 ##% A result MUST count for a test only if its name and its file or class are those of that test, and of no other cited test

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, Final
 
@@ -43,6 +43,12 @@ def cited_rows(catalog: TraceCatalog, entry: SpecificationEntry) -> list[dict[st
     found = [(requirement, evidence_of(requirement)) for requirement in catalog.requirements_of(entry)]
     ranked = sorted(found, key=lambda pair: len({evidence.is_test for evidence in pair[1]}))
     return [_cited_row_to_dict(requirement, evidence) for requirement, evidence in ranked]
+
+
+def with_evidence(rows: Iterable[dict[str, Any]], words: Mapping[str, str]) -> list[dict[str, Any]]:
+    """The rows of a specification with how well each requirement is shown to work, by handle or identifier."""
+    named = [(row, words.get(row.get("handle") or row.get("identifier", ""))) for row in rows]
+    return [row | ({"evidence": found} if found else {}) for row, found in named]
 
 
 def _requirement_row_to_dict(row: RequirementRow) -> dict[str, Any]:

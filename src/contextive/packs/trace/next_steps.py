@@ -117,10 +117,8 @@ def explain_requirement(given: IdentifierInput, ctx: Context) -> Reply:
 
 def evidence_words(service: EvidenceService, requirement: Requirement) -> str | None:
     """How well a requirement is shown to work, if results of tests were ever added."""
-    if not service.records():
-        return None
-    (state,) = service.states([requirement])
-    return state.level.word if state.is_current else f"{state.level.word}, changed since"
+    state = service.described([requirement]).get(requirement.identifier)
+    return state.words if state is not None else None
 
 
 class NextInput(ToolInput):

@@ -7,6 +7,7 @@ from typing import Any, Final
 from pydantic import BaseModel, ConfigDict, Field
 
 from contextive.errors import InvalidRequest
+from contextive.ingest.evidence_service import EvidenceService
 from contextive.ingest.trace_service import TraceView
 from contextive.packs.trace.lists import missing_specification_hint
 from contextive.packs.trace.pack import LABELS, pack, view_of
@@ -22,6 +23,7 @@ from contextive.trace.spec_rows import (
     spec_row_to_dict,
     specification_rows,
     unread_to_dicts,
+    with_evidence,
 )
 from contextive.trace.spec_status import totals
 from contextive.trace.spec_trace import table
@@ -60,7 +62,8 @@ class StatusSchema(BaseModel):
     "spec_status",
     title="Status of the specifications",
     description="What is planned, ticked, in the code and tested: one row for each specification (Kiro, spec-kit, OpenSpec, "
-    "duvet), or with spec one for each of its requirements, the worst first, with tasks, code and tests.",
+    "duvet), or with spec one for each of its requirements, the worst first, with tasks, code and tests, and evidence once "
+    "test results were added.",
     labels=LABELS,
     invocation_hints="to see how far a project is, and what is ticked without being in the code",
     untrusted=("result", "dangling", "ambiguous", "not_understood"),
@@ -71,11 +74,13 @@ def spec_status(given: StatusInput, ctx: Context) -> Reply:
     if given.spec is None:
         rows = table(view.catalog, view.state.formats)
         further: dict[str, Any] = {"totals": totals(rows)} if len(rows) > 1 else {}
-        items = [spec_row_to_dict(row) for row in rows]
+        counts = ctx.service(EvidenceService).counts(view.catalog)
+        items = [spec_row_to_dict(row) | counts.get(row.id, {}) for row in rows]
         if not items:
             further = {"note": missing_specification_hint(view)}
     else:
         items, further = _one_specification(view, given.spec)
+        items = with_evidence(items, evidence_of_rows(view, ctx.service(EvidenceService), given.spec))
     tokens = STATUS_TOKENS - _REST_TOKENS - estimated_tokens(further)
     page = page_within(
         f"spec_status {given.spec}", items, given.cursor, tokens=tokens, show=dict, limit=given.limit or _MOST_ROWS
@@ -95,6 +100,18 @@ def find_format_specification(view: TraceView, name: str) -> FormatSpecification
     entry = view.catalog.resolve(name)
     document = view.catalog.analysis.declarations.documents.by_target.get(entry.target) if entry is not None else None
     return document.owner if document is not None else None
+
+
+def evidence_of_rows(view: TraceView, service: EvidenceService, name: str) -> dict[str, str]:
+    """How well the requirements of a specification are shown to work; empty if results of tests were never added."""
+    specification, catalog = find_format_specification(view, name), view.catalog
+    entry = catalog.resolve(name) if specification is None else None
+    if specification is not None:
+        handles = [specification.handle(requirement.key) for requirement in specification.requirements]
+        chosen = [one for handle in handles for one in catalog.by_handle.get(handle, ())]
+    else:
+        chosen = list(catalog.requirements_of(entry)) if entry is not None else []
+    return {name: state.words for name, state in service.described(chosen).items()}
 
 
 def unknown_specification(view: TraceView, name: str) -> InvalidRequest:

@@ -9,6 +9,7 @@ from typing import Any, Final, Literal
 from pydantic import Field
 
 from contextive.errors import Conflict, InvalidRequest, NotFound
+from contextive.ingest.evidence_service import EvidenceService
 from contextive.ingest.task_files import TaskFiles, tick, version_of
 from contextive.ingest.trace_service import TraceService, TraceView
 from contextive.packs.trace.lists import missing_specification_hint, page_reply
@@ -41,6 +42,7 @@ class TaskItem(ToolOutput):
     state: State
     verdict: Literal["ticked without evidence", "done but not ticked", "ok", "open"]
     evidence: str | None = None
+    level: str | None = Field(None, description="Weakest evidence of its requirements, once test results were added")
     requirements: list[str] | None = Field(None, description="Keys of the requirements that it names")
     place: str
     version: str = Field(description="Digest of the file, for complete_task")
@@ -77,7 +79,7 @@ def list_tasks(given: TasksInput, ctx: Context) -> Reply:
         path = row.task.place.path
         if path not in versions:
             versions[path] = version_of(service.files, path)
-        return _item(row, versions[path])
+        return _item(row, versions[path], _level(row, view, ctx.service(EvidenceService)))
 
     note = "" if rows else missing_specification_hint(view) or "No task matches."
     return page_reply("list_tasks", rows, show, given, note=note)
@@ -89,7 +91,13 @@ def rows_of(view: TraceView, service: TraceService, specification: FormatSpecifi
     return task_rows(specification, references, TaskFiles(service.files, specification).evidence)
 
 
-def _item(row: TaskRow, version: str) -> TaskItem:
+def _level(row: TaskRow, view: TraceView, service: EvidenceService) -> str | None:
+    handles = [f"{row.spec}/{key}" for key in row.task.requirement_keys]
+    states = service.described(one for handle in handles for one in view.catalog.by_handle.get(handle, ())).values()
+    return min(states, key=lambda state: (state.level, state.is_current)).words if states else None
+
+
+def _item(row: TaskRow, version: str, level: str | None) -> TaskItem:
     keys = list(row.task.requirement_keys)
     more = [f"{len(keys) - _MOST_PLACES} more"] if len(keys) > _MOST_PLACES else []
     return TaskItem(
@@ -99,6 +107,7 @@ def _item(row: TaskRow, version: str) -> TaskItem:
         state=row.task.state.value,
         verdict=row.verdict.value,
         evidence=row.evidence or None,
+        level=level,
         requirements=[*keys[:_MOST_PLACES], *more] or None,
         place=str(row.task.place),
         version=version,
