@@ -115,6 +115,14 @@ def test_a_search_finds_requirements_and_code_and_says_why(project: SiteProject)
     assert any(part.is_hit for part in (*first.title, *first.text))
 
 
+@pytest.mark.parametrize("kind", ["requirement", "note", "code"])
+def test_a_search_can_be_limited_to_one_kind(project: SiteProject, kind: str) -> None:
+    content = page_of(project, "search", {"q": "open the lock of a box", "type": kind}).content
+    assert isinstance(content, Search)
+    assert {result.kind for result in content.results} == {kind}
+    assert [value.text for value in content.types if value.is_chosen] == [kind]
+
+
 def test_a_search_without_a_relevant_result_says_so(project: SiteProject) -> None:
     content = page_of(project, "search", {"q": "quantum chromodynamics lattice"}).content
     assert isinstance(content, Search)

@@ -21,11 +21,14 @@ from contextive.web.addresses import file_address, note_address, requirement_add
 from contextive.web.page import Page, Parameters
 from contextive.web.project import SiteProject
 
-TYPES: Final = ("code", "test", "doc", "proto", "config")
+TYPES: Final = ("requirement", "code", "test", "doc", "note", "proto", "config")
 _LIMIT: Final = 25
+_LIMIT_OF_NOTES: Final = 100
+"""How many documents are searched for notes, which the index does not tell apart."""
 _REQUIREMENT: Final = re.compile(r"r([0-9a-f]{12})")
 _WORD: Final = re.compile(r"\w+")
 _MOST_CHARACTERS: Final = 600
+_NOTHING: Final = "Nothing relevant was found. Try other words, or remove a filter."
 _NAMES: Final = {"lexical": "words", "vector": "meaning", "graph": "connections"}
 
 
@@ -111,12 +114,17 @@ def _results(
     project: SiteProject, query: str, chosen: Mapping[str, str]
 ) -> tuple[tuple[Result, ...], str, tuple[tuple[str, str], ...]]:
     terms = frozenset(query_terms(query))
+    if chosen["type"] == "requirement":
+        found = _requirements(project, query, terms)
+        return found, "" if found else _NOTHING, ()
+    only_notes = chosen["type"] == "note"
+    artifact_type = "doc" if only_notes else chosen["type"]
     try:
         index = project.index()
-        filters = {"artifact_types": [chosen["type"]]} if chosen["type"] else None
+        filters = {"artifact_types": [artifact_type]} if artifact_type else None
         request = SearchRequest(
             query=query,
-            limit=_LIMIT,
+            limit=_LIMIT_OF_NOTES if only_notes else _LIMIT,
             filters=parse_filters(filters, now=time.time(), lang=chosen["lang"] or None),
             explain=True,
         )
@@ -129,7 +137,10 @@ def _results(
     results = tuple(
         _result(project, result, terms, notes, fact) for result, fact in zip(response.results, facts, strict=True)
     )
-    return results, _message(response), tuple(response.metadata.corrected.items())
+    if only_notes:
+        results = tuple(result for result in results if result.kind == "note")[:_LIMIT]
+    message = _message(response) or ("" if results else _NOTHING)
+    return results, message, tuple(response.metadata.corrected.items())
 
 
 def _message(response: SearchResponse) -> str:
@@ -138,7 +149,7 @@ def _message(response: SearchResponse) -> str:
         where = f" The nearest match is {nearest.title} in {nearest.artifact_path}." if nearest else ""
         return f"{response.metadata.message}{where}"
     if not response.results:
-        return "Nothing relevant was found. Try other words, or remove a filter."
+        return _NOTHING
     return "These results match only weakly." if response.metadata.relevance == "weak" else ""
 
 
