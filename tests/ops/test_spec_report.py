@@ -10,6 +10,7 @@ import pytest
 from contextive.cli import run
 from tests.ingest.projects import Project
 from tests.packs.spec_project import spec_project
+from tests.review.reviewed_project import ReviewedProject
 
 
 @pytest.fixture
@@ -69,3 +70,34 @@ def test_the_duvet_commands_never_show_them(project: Project, capsys: pytest.Cap
     assert code == 0
     assert "kiro" not in output
     assert "of 3 requirements done" in output  # the sentences with key words below specs/
+
+
+##= docs/spec/review.md#shown-evidence
+##% With `--ci` and a level in `--require`, the command `contextive-mcp report` MUST fail if the evidence of a requirement is
+##% weaker.
+def test_required_evidence_is_a_gate(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    project = ReviewedProject(tmp_path)
+    project.change("docs/spec/door.md", "The door SHOULD ring when it opens.\n", "")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "user"))
+    project.change(
+        "src/door.py", "    ##= docs/spec/door.md#locking\n    ##% The door SHOULD ring when it opens.\n", ""
+    )
+    code, output = report(capsys, "--ci", "--require", "passed", "--sarif", "report.sarif")
+    assert (code, "docs/spec/door.md:5  tested: The door MUST be locked at night." in output) == (1, True)
+    assert "evidence" not in (tmp_path / "report.sarif").read_text(encoding="utf-8")
+    assert report(capsys, "--ci", "--require", "tested")[0] == 0
+    assert report(capsys, "--require", "exercised")[0] == 0
+    project.write(
+        "junit.xml", '<testsuite><testcase classname="tests.test_door" name="test_the_door_is_locked"/></testsuite>'
+    )
+    assert run(["evidence", "add", "junit.xml"], program="contextive-mcp") == 0
+    assert report(capsys, "--ci", "--require", "passed")[0] == 0
+    assert report(capsys, "--ci", "--require", "tested,exercised")[0] == 1
+    project.write("docs/spec/bell.md", "# Bell\n\n## Ring\n\nThe bell MUST ring.\n")
+    assert report(capsys, "--ci=false", "--sarif", "report.sarif")[0] == 0
+    (ran,) = json.loads((tmp_path / "report.sarif").read_text(encoding="utf-8"))["runs"]
+    assert ran["properties"] == {"evidence": {"none": 1, "passed": 1}}
+    assert [result["properties"] for result in ran["results"]] == [{"evidence": "none"}]

@@ -80,7 +80,8 @@ def configure_report(parser: argparse.ArgumentParser) -> None:
         parser.add_argument(
             "--require",
             metavar="LIST",
-            help="with --ci: what each requirement of Kiro, spec-kit and OpenSpec must have: tasks, code, tests",
+            help="with --ci: what each requirement of Kiro, spec-kit and OpenSpec must have: tasks, code, tests; or the "
+            "evidence that every requirement must have: tested, passed, exercised",
         )
 
 
@@ -114,11 +115,12 @@ def _required(text: str | None) -> tuple[str, ...]:
     """The words after `--require`."""
     if not text:
         return ()
-    from contextive.ops.spec_report import GATES
+    from contextive.ops.spec_report import EVIDENCE_GATES, GATES
 
+    known = (*GATES, *EVIDENCE_GATES)
     words = tuple(word.strip() for word in text.split(",") if word.strip())
-    if unknown := [word for word in words if word not in GATES]:
-        raise UsageError(f"{unknown[0][:40]!r} cannot be required.", hint=f"Known: {', '.join(GATES)}.")
+    if unknown := [word for word in words if word not in known]:
+        raise UsageError(f"{unknown[0][:40]!r} cannot be required.", hint=f"Known: {', '.join(known)}.")
     return words
 
 
@@ -162,7 +164,8 @@ def _with_config(
         from contextive.trace.formats.values import SpecFormat
 
         wanted = tuple(SpecFormat) if trace.formats is None else trace.formats
-        found = replace(found, formats=tuple(map(SpecFormat, wanted)))
+        state_dir = loaded.project / loaded.config.store.state_path
+        found = replace(found, formats=tuple(map(SpecFormat, wanted)), state_dir=state_dir)
     return found, trace.fetch
 
 

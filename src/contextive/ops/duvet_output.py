@@ -37,7 +37,8 @@ class ReportOptions:
     require_citations: bool = True
     require_tests: bool = True
     require: tuple[str, ...] = ()
-    """What each requirement in a spec-driven format must have with `ci`: tasks, code, tests."""
+    """What each requirement in a spec-driven format must have with `ci`: tasks, code, tests; and the evidence of every
+    requirement: tested, passed, exercised."""
     blob_link: str | None = None
     issue_link: str | None = None
     fetch: bool = False

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from contextive.errors import ConfigError
 from contextive.ingest.traced_project import TracedProject, TraceState
@@ -27,6 +28,9 @@ from contextive.trace.target import Target, cached_path
 from contextive.workspace.files import FileText, ProjectFiles
 from contextive.workspace.globs import Glob
 
+if TYPE_CHECKING:
+    from contextive.ingest.evidence_service import EvidenceService
+
 CONFIG_PATH = ".duvet/config.toml"
 _VERB_WIDTH = 12
 
@@ -45,6 +49,8 @@ class DuvetProject:
     sources: tuple[str, ...] = ()
     formats: tuple[SpecFormat, ...] = ()
     """The spec-driven formats to report on, too. The duvet commands read none."""
+    state_dir: Path | None = None
+    """Where evidence is stored. The duvet commands use none."""
 
     ##= docs/spec/trace.md#defaults
     ##% If there is a `.duvet/config.toml`, it alone MUST decide which specifications are extracted and which sources
@@ -230,7 +236,7 @@ class DuvetProject:
         spec_warnings = self._show_formats(state) if self.formats else []
         self._write_findings(options, settings, state, (), [*writer.warnings, *spec_warnings], writer.files)
         self.progress("Result", summary_line(all_requirements(state)))
-        return max(self._check_gate(options, settings, state), self._check_formats(options, state))
+        return max(self._check_gate(options, settings, state), self._check_required(options, settings, state))
 
     def _show_formats(self, state: TraceState) -> list[Problem]:
         """Print the table of all specifications and the findings; returns the findings."""
@@ -247,12 +253,25 @@ class DuvetProject:
             self.print_progress(line)
         return warnings
 
-    def _check_formats(self, options: ReportOptions, state: TraceState) -> int:
-        if not options.ci or not options.require or not self.formats:
+    def _evidence(self) -> EvidenceService | None:
+        if self.state_dir is None:
+            return None
+        from contextive.ingest.evidence_service import EvidenceService
+        from contextive.ingest.trace_service import TraceService
+
+        return EvidenceService(TraceService(self.root), self.state_dir)
+
+    def _check_required(self, options: ReportOptions, settings: TraceSettings, state: TraceState) -> int:
+        if not options.ci or not options.require:
             return 0
-        from contextive.ops.spec_report import failed_gates
+        from contextive.ops.spec_report import EVIDENCE_GATES, failed_gates, weak_evidence
+        from contextive.review.evidence import EvidenceLevel
 
         failures = list(failed_gates(state.formats, options.require))
+        levels = [EvidenceLevel[word.upper()] for word in options.require if word in EVIDENCE_GATES]
+        if levels and (evidence := self._evidence()) is not None:
+            reports = state.analysis.reports.values()
+            failures += weak_evidence(reports, evidence, max(levels), settings.download_dir)
         for line in failures:
             self.print_progress(line)
         return 1 if failures else 0
@@ -279,7 +298,11 @@ class DuvetProject:
                 location_in_project(problem.location, settings.download_dir) for problem in (*problems, *warnings)
             )
             lines = _source_lines(files, locations)
-            text = write_sarif(problems, warnings, reports, download_dir=settings.download_dir, lines=lines)
+            evidence = service.described(all_requirements(state)) if (service := self._evidence()) is not None else {}
+            text = write_sarif(
+                problems, warnings, reports, download_dir=settings.download_dir, lines=lines,
+                evidence={r.identifier: evidence[r.identifier].words for r in all_requirements(state) if evidence},
+            )  # fmt: skip
             write_report(self.root / options.sarif, text)
             self.progress("Wrote", f"{options.sarif} ")
         if options.github:

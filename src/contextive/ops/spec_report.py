@@ -5,16 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
+from contextive.ingest.evidence_service import EvidenceService
+from contextive.review.evidence import EvidenceLevel
+from contextive.trace.analysis import TargetReport
 from contextive.trace.citation import Location, Problem
 from contextive.trace.formats.values import SpecFormat, SpecState
+from contextive.trace.reports.findings import requirement_location
 from contextive.trace.reports.safe_text import printable_line
 from contextive.trace.spec_rows import COLUMNS
 from contextive.trace.spec_status import RequirementRow, SpecRow, requirement_rows, spec_findings, totals
 from contextive.trace.spec_trace import SpecTrace
 
 GATES: Final = ("tasks", "code", "tests")
+EVIDENCE_GATES: Final = ("tested", "passed", "exercised")
 HEADINGS: Final = ("total", "task", "ticked", "named", "quoted", "tested", "dangling", "ambiguous", "unread")
 _MAX_LINES: Final = 10
+_TEXT: Final = 160
 _GATE_TEXTS: Final = {
     "tasks": "Requirements without a task.",
     "code": "Requirements that no code names or quotes.",
@@ -78,7 +84,7 @@ def failed_gates(formats: SpecTrace, required: Iterable[str]) -> Iterator[str]:
         for specification in formats.current
         for row in requirement_rows(specification, formats.references.of(specification.id))
     ]
-    for gate in required:
+    for gate in (one for one in required if one in GATES):
         lacking = [row for row in rows if _lacks(row, gate)]
         if lacking:
             yield f"  × {_GATE_TEXTS[gate]}"
@@ -86,6 +92,25 @@ def failed_gates(formats: SpecTrace, required: Iterable[str]) -> Iterator[str]:
                 yield printable_line(f"    {row.requirement.place}  {row.handle}")
             if len(lacking) > _MAX_LINES:
                 yield f"    and {len(lacking) - _MAX_LINES} more: contextive-mcp specs SPEC shows all"
+
+
+##= docs/spec/review.md#shown-evidence
+##% With `--ci` and a level in `--require`, the command `contextive-mcp report` MUST fail if the evidence of a requirement is
+##% weaker.
+def weak_evidence(
+    reports: Iterable[TargetReport], evidence: EvidenceService, required: EvidenceLevel, download_dir: str
+) -> Iterator[str]:
+    """The requirements with weaker evidence than required: a message, then a line for each."""
+    pairs = [(report, requirement) for report in reports for requirement in report.requirements]
+    states = evidence.states([requirement for _, requirement in pairs])
+    weak = [(*pair, state) for pair, state in zip(pairs, states, strict=True) if state.level < required]
+    if weak:
+        yield f"  × Requirements with weaker evidence than {required.word}."
+    for report, requirement, state in weak[:_MAX_LINES]:
+        place, _ = requirement_location(report, requirement, download_dir)
+        yield printable_line(f"    {place.path}:{place.line}  {state.words}: {requirement.text[:_TEXT]}")
+    if len(weak) > _MAX_LINES:
+        yield f"    and {len(weak) - _MAX_LINES} more: contextive-mcp evidence --require {required.word} --json"
 
 
 def _lacks(row: RequirementRow, gate: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Any
@@ -62,11 +63,13 @@ def write_sarif(
     download_dir: str = ".duvet/specifications",
     min_level: Level = Level.MUST,
     lines: Mapping[Location, str] = MappingProxyType({}),
+    evidence: Mapping[str, str] = MappingProxyType({}),
 ) -> str:
     """One result for each problem (error), warning and open requirement from `min_level` up (warning or note).
 
     Columns in SARIF are UTF-16 code units; those of problems are bytes. `lines` has the text of each problem's line,
-    by its location in the project. Without it, a column is right only if the line is ASCII.
+    by its location in the project. Without it, a column is right only if the line is ASCII. `evidence` says of each
+    requirement, by its identifier, how well it is shown to work.
     """
     reports = list(reports)
     columns = _Columns(reports, download_dir, lines)
@@ -85,8 +88,13 @@ def write_sarif(
         "tool": {"driver": driver},
         "columnKind": "utf16CodeUnits",
         "originalUriBaseIds": {"SRCROOT": {"description": {"text": "The project directory."}}},
-        "results": [_result(finding, index_of[finding.code], columns.of(finding)) for finding in findings],
+        "results": [
+            _result(finding, index_of[finding.code], columns.of(finding), evidence.get(finding.identifier))
+            for finding in findings
+        ],
     }
+    if evidence:
+        run["properties"] = {"evidence": dict(sorted(Counter(evidence.values()).items()))}
     return json.dumps({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2) + "\n"
 
 
@@ -125,7 +133,7 @@ def _utf16_length(text: str) -> int:
     return len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
-def _result(finding: ReportFinding, rule_index: int, column: int) -> dict[str, Any]:
+def _result(finding: ReportFinding, rule_index: int, column: int, evidence: str | None) -> dict[str, Any]:
     result: dict[str, Any] = {
         "ruleId": escape_invisible(finding.code),
         "ruleIndex": rule_index,
@@ -135,6 +143,8 @@ def _result(finding: ReportFinding, rule_index: int, column: int) -> dict[str, A
     }
     if finding.identifier:
         result["partialFingerprints"] = {"requirement/v1": finding.identifier}
+    if evidence:
+        result["properties"] = {"evidence": evidence}
     return result
 
 
