@@ -112,7 +112,7 @@ def unlisted_symbols(store: Store, symbols: Mapping[str, Sequence[Symbol]], use:
             if symbol.id in ids:
                 start = symbol.line_start
                 declaration = "\n".join(lines.get(start + offset, "") for offset in range(DECLARATION_LINES))
-                if mentions.has(symbol.name) or is_hidden(symbol, functions, declaration):
+                if is_hidden(symbol, functions, declaration) or mentions.has(symbol.name):
                     unlisted.add(symbol.id)
     return frozenset(unlisted)
 
@@ -122,9 +122,15 @@ class _TestMentions:
 
     def __init__(self, store: Store) -> None:
         self._store = store
+        self._mentioned: dict[str, bool] = {}
         self._known: dict[str, frozenset[str]] = {}
 
     def has(self, name: str) -> bool:
+        if name not in self._mentioned:
+            self._mentioned[name] = self._read(name)
+        return self._mentioned[name]
+
+    def _read(self, name: str) -> bool:
         paths = self._store.files.paths_referring_to([name])
         return any(is_test_path(path) or name in self._inside(path) for path in paths)
 

@@ -91,7 +91,7 @@ class Linker:
         for start in range(0, len(affected), _BATCH_FILES):
             batch = affected[start : start + _BATCH_FILES]
             references = {path: self._store.files.references(path) for path in batch}
-            symbols.load({last_part(reference.name) for group in references.values() for reference in group})
+            symbols.load(name for group in references.values() for name in _last_parts(group))
             linked = [(path, *_resolve(path, refs, project, ids)) for path, refs in references.items()]
             with self._store.transaction() as writer:
                 for path, layer, names in linked:
@@ -152,7 +152,12 @@ def _resolve(
         exercises=resolve_exercises(path, references, calls, resolver),
         links=() if is_test_path(path) else tuple(links),
     )
-    return link_layer(path, resolved, ids), resolver.names - {last_part(reference.name) for reference in references}
+    return link_layer(path, resolved, ids), resolver.names - _last_parts(references)
+
+
+def _last_parts(references: Iterable[Reference]) -> set[str]:
+    names = {reference.name for reference in references}  # a file uses most names several times
+    return {last_part(name) for name in names}
 
 
 def _manifests(known: KnownPaths) -> Iterator[str]:

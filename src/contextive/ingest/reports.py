@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from contextive.ingest.gc_tuning import less_frequent_gc
 from contextive.ingest.indexer import IngestResult
 from contextive.ingest.lifecycle_facts import (
     ChangesOfCode,
@@ -47,10 +48,11 @@ class Reporter:
         newest = self._store.records.reports("coverage", 1)
         if not always and newest and time.time() - newest[0].generated_at < _REPORT_SECONDS:
             return
-        reports: tuple[tuple[ReportKind, dict[str, Any], int], ...] = (
-            ("coverage", self.coverage(include, _KEPT_ROWS), self._settings.coverage_history),
-            ("lifecycle", self.lifecycle(), self._settings.lifecycle_history),
-        )
+        with less_frequent_gc():
+            reports: tuple[tuple[ReportKind, dict[str, Any], int], ...] = (
+                ("coverage", self.coverage(include, _KEPT_ROWS), self._settings.coverage_history),
+                ("lifecycle", self.lifecycle(), self._settings.lifecycle_history),
+            )
         with self._store.transaction() as writer:
             for kind, body, keep in reports:
                 writer.put_report(Report(kind, body["generated_at"], run.run_id, _shortened(body)), keep)

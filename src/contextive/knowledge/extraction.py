@@ -115,6 +115,19 @@ def _sort_matches(
     return ordered
 
 
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """The bytes of a file, and its text if both have the same offsets."""
+
+    data: bytes
+    ascii_text: str | None
+
+    def text(self, start: int, end: int) -> str:
+        if self.ascii_text is not None:
+            return self.ascii_text[start:end]
+        return self.data[start:end].decode("utf-8", "replace")
+
+
 @dataclass(slots=True)
 class _Scope:
     end: int
@@ -132,7 +145,9 @@ class _NameCollector:
         self._path = path
         self._language = language
         self._data = data
-        self._text = ascii_text
+        # Not a method of this object: the collector of hints would refer back to it, and only a garbage collection would
+        # free both.
+        self._source_text = _Source(data, ascii_text).text
         self._import_names = GRAMMARS[language].import_names
         self._imported = GRAMMARS[language].imported
         names: Literal["class", "unknown"] = "class" if language in _OFTEN_UNTYPED else "unknown"
@@ -286,11 +301,6 @@ class _NameCollector:
 
     def _line(self, offset: int) -> int:
         return bisect_left(self._newlines, offset) + 1
-
-    def _source_text(self, start: int, end: int) -> str:
-        if self._text is not None:
-            return self._text[start:end]
-        return self._data[start:end].decode("utf-8", "replace")
 
 
 def _declared_parts(text: str, role: Role) -> list[str]:

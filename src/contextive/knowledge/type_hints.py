@@ -38,21 +38,6 @@ class HintCollector:
         """The parameters that may be pytest fixtures, with their positions."""
         self._hints: dict[TypeHint, None] = {}
         self._values: dict[tuple[str, str, str], int] = {}
-        self._handlers: Mapping[Role, Callable[[int, Mapping[str, list[Node]]], None]] = {
-            "closure": self._closure,
-            "value": self._value,
-            "parameter": self._parameter,
-            "element": self._element,
-            "part": self._part,
-            "unknown": self._unknown,
-            "field": self._field,
-            "first_field": self._first_field,
-            "base": self._base,
-            "result": self._result,
-            "return": self._return,
-            "exported": self._exported,
-            "typevar": self._typevar,
-        }
 
     @property
     def hints(self) -> tuple[TypeHint, ...]:
@@ -60,7 +45,7 @@ class HintCollector:
 
     def collect(self, role: Role, start: int, captures: Mapping[str, list[Node]]) -> None:
         """Take a match of any role that is not a declaration, a call or an import."""
-        self._handlers[role](start, captures)
+        _HANDLERS[role](self, start, captures)
 
     def add_import(self, name: str, origin: str) -> None:
         self._add("import", "", name, origin)
@@ -220,3 +205,22 @@ class HintCollector:
         if count < MAX_VALUES or kind in ("import", "base"):
             self._values[key] = count + 1
             self._hints[TypeHint(kind, owner, name, value)] = None
+
+
+_HANDLERS: Mapping[Role, Callable[[HintCollector, int, Mapping[str, list[Node]]], None]] = {
+    "closure": HintCollector._closure,
+    "value": HintCollector._value,
+    "parameter": HintCollector._parameter,
+    "element": HintCollector._element,
+    "part": HintCollector._part,
+    "unknown": HintCollector._unknown,
+    "field": HintCollector._field,
+    "first_field": HintCollector._first_field,
+    "base": HintCollector._base,
+    "result": HintCollector._result,
+    "return": HintCollector._return,
+    "exported": HintCollector._exported,
+    "typevar": HintCollector._typevar,
+}
+"""Functions and not bound methods: with a reference to itself, a collector and all its hints would live until the next
+garbage collection."""
