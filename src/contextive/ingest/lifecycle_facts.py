@@ -132,7 +132,7 @@ class _TestMentions:
 
     def _read(self, name: str) -> bool:
         paths = self._store.files.paths_referring_to([name])
-        return any(is_test_path(path) or name in self._inside(path) for path in paths)
+        return any(map(is_test_path, paths)) or any(name in self._inside(path) for path in paths)
 
     def _inside(self, path: str) -> frozenset[str]:
         """The names that the tests inside of a Rust file use."""

@@ -87,10 +87,18 @@ class Linker:
         symbols = _SymbolCache(self._store)
         if 2 * len(affected) > len(rows):
             symbols.load_all()
-        project = ProjectNames(known, symbols, self._hints, self._store.files.references, packages)
+        references: dict[str, Sequence[Reference]] = {}
+        project = ProjectNames(
+            known,
+            symbols,
+            self._hints,
+            lambda path: references.get(path) or self._store.files.references(path),
+            packages,
+        )
         for start in range(0, len(affected), _BATCH_FILES):
             batch = affected[start : start + _BATCH_FILES]
-            references = {path: self._store.files.references(path) for path in batch}
+            references.clear()
+            references.update((path, self._store.files.references(path)) for path in batch)
             symbols.load(name for group in references.values() for name in _last_parts(group))
             linked = [(path, *_resolve(path, refs, project, ids)) for path, refs in references.items()]
             with self._store.transaction() as writer:
@@ -123,8 +131,10 @@ class _SymbolCache(dict[str, SameName]):
 
     def load(self, names: Iterable[str]) -> None:
         """Read the symbols with these names at once."""
+        if self._has_all:
+            return
         missing = {name for name in names if name not in self}
-        if missing and not self._has_all:
+        if missing:
             self.update(dict.fromkeys(missing, NOBODY))
             self._add(self._store.files.symbols_named(missing))
 

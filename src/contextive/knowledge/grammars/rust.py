@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 from contextive.knowledge.grammars.grammar import Grammar
 
@@ -36,7 +37,8 @@ def imported(text: str, _path: str) -> Iterator[tuple[str, str]]:
         yield ("*", module) if name == "*" else (alias or name, leaf)
 
 
-def _leaves(text: str) -> list[tuple[str, str]]:
+@lru_cache(maxsize=256)
+def _leaves(text: str) -> tuple[tuple[str, str], ...]:
     """The dotted paths in a `use` tree, each with its alias or an empty text."""
     prefixes: list[list[str]] = [[]]
     current: list[str] = []
@@ -65,7 +67,7 @@ def _leaves(text: str) -> list[tuple[str, str]]:
             break
     if current and len(current) > len(prefixes[-1]):
         found.append((".".join(current), ""))
-    return found
+    return tuple(found)
 
 
 _PAYLOAD = "(tuple_struct_pattern type: (identifier) @w . (identifier) @n)"
