@@ -6,6 +6,7 @@ import posixpath
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from contextive.knowledge.calls import Call, calls_of_helper
 from contextive.knowledge.classification import is_test_path
@@ -124,18 +125,24 @@ def _suffixes(name: str) -> Iterable[str]:
 
 
 def _dotted_names(path: str, symbol: Symbol) -> set[str]:
-    module = posixpath.splitext(path)[0].split("/")
-    if module[-1] in ("__init__", "index", "mod"):
-        module.pop()
     names = {symbol.qualified_name} if "." in symbol.qualified_name else set()
-    for start in range(len(module)):
-        if start == len(module) - 1 and module[start] in _SOURCE_ROOTS:
-            break
-        above = ".".join(module[start:])
-        names |= {f"{above}.{symbol.qualified_name}", f"{above}.{symbol.name}"}
+    for module in _module_names(path):
+        names.add(f"{module}.{symbol.qualified_name}")
+        names.add(f"{module}.{symbol.name}")
     return names
 
 
+@lru_cache(maxsize=8192)
+def _module_names(path: str) -> tuple[str, ...]:
+    """The dotted path of a module, and all its endings."""
+    module = posixpath.splitext(path)[0].split("/")
+    if module[-1] in ("__init__", "index", "mod"):
+        module.pop()
+    last = len(module) - (1 if module and module[-1] in _SOURCE_ROOTS else 0)
+    return tuple(".".join(module[start:]) for start in range(last))
+
+
+@lru_cache(maxsize=8192)
 def _path_words(path: str) -> frozenset[str]:
     """The words of a path in lower case, without generic ones."""
     words = {word.lower() for word in _WORD.findall(posixpath.splitext(path)[0])}

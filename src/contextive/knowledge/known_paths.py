@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,6 +15,7 @@ class KnownPaths:
     by_name: dict[str, tuple[str, ...]]
     by_folder: dict[str, tuple[str, ...]]
     folders_by_name: dict[str, tuple[str, ...]]
+    _endings: dict[str, tuple[str, ...]] = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod
     def of(cls, paths: Iterable[str]) -> KnownPaths:
@@ -36,9 +37,13 @@ class KnownPaths:
 
     def ending(self, tail: str) -> tuple[str, ...]:
         """The paths that end with these parts."""
-        with_slash = f"/{tail}"
-        named = self.by_name.get(posixpath.basename(tail), ())
-        return tuple(path for path in named if path == tail or path.endswith(with_slash))
+        found = self._endings.get(tail)
+        if found is None:
+            with_slash = f"/{tail}"
+            named = self.by_name.get(posixpath.basename(tail), ())
+            found = tuple(path for path in named if path == tail or path.endswith(with_slash))
+            self._endings[tail] = found
+        return found
 
     def nearest(self, path: str, tails: Iterable[str]) -> str | None:
         """The single path with one of these endings, or the single one that shares the most folders with `path`."""

@@ -42,6 +42,8 @@ class MemberLookup:
         """The member of any value."""
         if depth > MAX_DEPTH:
             return UNKNOWN
+        if isinstance(value, Opaque):
+            return value
         match value:
             case Module():
                 return self._resolver.modules.member(value, name, depth)
@@ -61,7 +63,7 @@ class MemberLookup:
             case Guessed():
                 return guessed(self.member(value.value, name, depth))
             case _:
-                return value if isinstance(value, Opaque) else UNKNOWN
+                return UNKNOWN
 
     def _member_or_same(self, value: Class | Instance, name: str, depth: int) -> Value:
         cls = value.cls if isinstance(value, Instance) else value

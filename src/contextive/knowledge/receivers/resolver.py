@@ -79,6 +79,8 @@ class TypeResolver:
 
     def value(self, expression: str, owner: str) -> Value:
         """The value of an expression in the code of `owner`, the qualified name of a symbol of the file."""
+        if expression == "?":  # most often, nothing is known about a receiver
+            return UNKNOWN
         return self.evaluate(expression, self.path, owner, 0)
 
     def name(self, name: str, owner: str) -> Value:
