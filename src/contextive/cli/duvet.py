@@ -15,6 +15,7 @@ from contextive.cli.printing import print_data, print_line
 from contextive.errors import InvalidRequest, UsageError
 
 if TYPE_CHECKING:
+    from contextive.ingest.evidence_service import EvidenceService
     from contextive.ops.duvet_output import ReportOptions
     from contextive.ops.duvet_report import DuvetProject
 
@@ -164,8 +165,17 @@ def _with_config(
         from contextive.trace.formats.values import SpecFormat
 
         wanted = tuple(SpecFormat) if trace.formats is None else trace.formats
-        state_dir = loaded.project / loaded.config.store.state_path
-        found = replace(found, formats=tuple(map(SpecFormat, wanted)), state_dir=state_dir)
+        formats = tuple(map(SpecFormat, wanted))
+
+        def open_evidence() -> EvidenceService:
+            from contextive.ingest.evidence_service import EvidenceService
+            from contextive.ingest.trace_service import TraceService
+
+            service = TraceService(loaded.project, specifications=specifications, sources=sources, formats=formats)
+            state_dir = loaded.project / loaded.config.store.state_path
+            return EvidenceService(service, state_dir, tuple(loaded.config.evidence.paths))
+
+        found = replace(found, formats=formats, open_evidence=open_evidence)
     return found, trace.fetch
 
 

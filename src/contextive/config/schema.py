@@ -13,7 +13,7 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
 from contextive.config.entries import Provider, Route, ToolPack, Workflow
-from contextive.config.sections import Auth, Backup, Knowledge, Limits, Notes, Search, Server, Store, Trace
+from contextive.config.sections import Auth, Backup, Evidence, Knowledge, Limits, Notes, Search, Server, Store, Trace
 from contextive.config.values import Name, Section, Text
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -46,6 +46,7 @@ class Config(Section):
     )
     notes: Notes = Field(default_factory=Notes, description="Which files are notes.")
     trace: Trace = Field(default_factory=Trace, description="Specifications, and the sources that cite them.")
+    evidence: Evidence = Field(default_factory=Evidence, description="Results of tests that are read.")
     knowledge: Knowledge = Field(default_factory=Knowledge, description="What is indexed, and where uploads go.")
     search: Search = Field(default_factory=Search, description="How search results are ranked.")
     store: Store = Field(default_factory=Store, description="Where the index is stored.")

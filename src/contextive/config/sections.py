@@ -1,4 +1,4 @@
-"""The sections with fixed keys: server, notes, trace, knowledge, search, store, backup, auth and limits."""
+"""The sections with fixed keys: server, notes, evidence, trace, knowledge, search, store, backup, auth and limits."""
 
 from __future__ import annotations
 
@@ -79,6 +79,12 @@ class Notes(Section):
 
     paths: Texts = Field(("notes/**/*.md",), description="Globs of the files that are notes.")
     ask_client_model: bool = Field(False, description="Let the model of the connected client answer questions.")
+
+
+class Evidence(Section):
+    """Which files say how tests ended and which lines they ran."""
+
+    paths: Texts = Field((), description="Globs of files of test results and coverage that are added as evidence.")
 
 
 class Trace(Section):

@@ -49,6 +49,7 @@ _RESTRICTED_KEYS: Final[Mapping[KeyPath, str]] = {
 }
 _PATH_SETTINGS: Final[tuple[KeyPath, ...]] = (
     ("notes", "paths"),
+    ("evidence", "paths"),
     ("trace", "specifications"),
     ("trace", "sources"),
     ("knowledge", "include"),

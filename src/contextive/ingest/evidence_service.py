@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import logging
+import threading
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from contextive.errors import InvalidRequest, ParseError, TooLarge
+from contextive.errors import ContextiveError, InvalidRequest, ParseError, TooLarge
 from contextive.file_writing import make_folders, write_file
+from contextive.ingest.evidence_files import EvidenceFile, EvidenceFiles
 from contextive.ingest.trace_service import TraceService
 from contextive.review.code_units import CodeUnit, SourceCode
 from contextive.review.evidence import (
@@ -25,9 +28,10 @@ from contextive.review.evidence_readers import MAX_BYTES, ReadEvidence, read_evi
 from contextive.trace.catalog import TraceCatalog
 from contextive.trace.citation import Citation
 from contextive.trace.requirement import Requirement
-from contextive.workspace.files import FileText
+from contextive.workspace.files import FileText, Fingerprint
 from contextive.workspace.git import git_head
 
+logger = logging.getLogger(__name__)
 FILE_NAME: Final = "evidence.json"
 _VERSION: Final = 1
 _MAX_STORED_BYTES: Final = 32 * 1024 * 1024
@@ -46,11 +50,15 @@ class AddedEvidence:
 class EvidenceService:
     """The evidence of one project, stored next to its index."""
 
-    def __init__(self, trace: TraceService, state_dir: Path) -> None:
+    def __init__(self, trace: TraceService, state_dir: Path, paths: Sequence[str] = ()) -> None:
+        """`paths` are globs of files that are added when they change."""
         self._trace = trace
         self._path = state_dir / FILE_NAME
         self._known: tuple[bytes, tuple[EvidenceRecord, ...]] | None = None
         self._sources: dict[str, tuple[FileText, SourceCode]] = {}
+        self._files = EvidenceFiles(trace.files.root, paths)
+        self._seen: dict[str, Fingerprint] = {}
+        self._lock = threading.Lock()
 
     def add(self, files: Iterable[Path]) -> AddedEvidence:
         """Read files of test results and coverage together, and store what they say about requirements."""
@@ -58,11 +66,60 @@ class EvidenceService:
         commit = git_head(self._trace.files.root) or ""
         new = match_results(read, self._trace.view().catalog.requirements, self._unit_of, commit)
         merged = merge_records(self.records(), new)
-        self._store(merged)
+        self._store(merged, self._digests())
         return AddedEvidence(tuple(one.format for one in read), sum(len(one.results) for one in read), tuple(new))
 
-    def _store(self, records: Sequence[EvidenceRecord]) -> None:
-        document = {"version": _VERSION, "records": [asdict(record) for record in records]}
+    ##= docs/spec/review.md#evidence
+    ##% A file of `evidence.paths` MUST be added when its content changed, and count only for requirements whose code, tests and
+    ##% specification are older.
+    def _read_configured(self) -> None:
+        found = self._files.fingerprints()
+        with self._lock:
+            if found == self._seen:
+                return
+            self._seen = found
+            try:
+                files = self._files.read(found)
+                digests = {path: file.digest for path, file in files.items()}
+                if not digests.items() <= self._digests().items():
+                    self._store(merge_records(self._stored(), self._fresh_records(files)), digests)
+            except (ContextiveError, OSError) as error:
+                logger.warning("the files of evidence.paths were not added: %s", error)
+
+    def _fresh_records(self, files: Mapping[str, EvidenceFile]) -> list[EvidenceRecord]:
+        """The records of each requirement by the files that were made after all that the records are about."""
+        requirements = self._trace.view().catalog.requirements
+        groups: dict[tuple[str, ...], set[str]] = {}
+        for requirement in requirements:
+            changed = self._changed_ns(requirement)
+            newer = tuple(path for path, file in files.items() if file.modified_ns >= changed)
+            groups.setdefault(newer, set()).add(requirement.identifier)
+        commit = git_head(self._trace.files.root) or ""
+        return [
+            record
+            for paths, identifiers in groups.items()
+            for record in match_results([files[p].evidence for p in paths], requirements, self._unit_of, commit)
+            if record.requirement in identifiers
+        ]
+
+    def _changed_ns(self, requirement: Requirement) -> int:
+        """When the specification, the code or a test of a requirement was last written."""
+        target = requirement.target
+        paths = {citation.source for citation in requirement.related if citation.base is None}
+        paths |= set() if target.is_url else {target.path}
+        found = (self._trace.files.fingerprint(path) for path in paths)
+        return max((one.modified_ns for one in found if one is not None), default=0)
+
+    def _digests(self) -> dict[str, str]:
+        """The files of `evidence.paths` that were added last."""
+        try:
+            files = json.loads(self._path.read_bytes())["files"]
+            return {str(path): str(digest) for path, digest in files.items()}
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            return {}
+
+    def _store(self, records: Sequence[EvidenceRecord], files: Mapping[str, str]) -> None:
+        document = {"version": _VERSION, "files": files, "records": [asdict(record) for record in records]}
         data = json.dumps(document, indent=1).encode("utf-8")
         if len(data) > _MAX_STORED_BYTES:
             raise TooLarge("There are too many results to store.", hint="Add the results of fewer tests.")
@@ -70,6 +127,11 @@ class EvidenceService:
         write_file(self._path, data)
 
     def records(self) -> tuple[EvidenceRecord, ...]:
+        """What is stored, after files of `evidence.paths` that changed were added."""
+        self._read_configured()
+        return self._stored()
+
+    def _stored(self) -> tuple[EvidenceRecord, ...]:
         """What is stored. A file that cannot be read counts as empty: evidence can be added again."""
         try:
             data = self._path.read_bytes() if self._path.stat().st_size <= _MAX_STORED_BYTES else b""

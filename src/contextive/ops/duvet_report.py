@@ -49,8 +49,8 @@ class DuvetProject:
     sources: tuple[str, ...] = ()
     formats: tuple[SpecFormat, ...] = ()
     """The spec-driven formats to report on, too. The duvet commands read none."""
-    state_dir: Path | None = None
-    """Where evidence is stored. The duvet commands use none."""
+    open_evidence: Callable[[], EvidenceService] | None = None
+    """The evidence of the project. The duvet commands use none."""
 
     ##= docs/spec/trace.md#defaults
     ##% If there is a `.duvet/config.toml`, it alone MUST decide which specifications are extracted and which sources
@@ -253,14 +253,6 @@ class DuvetProject:
             self.print_progress(line)
         return warnings
 
-    def _evidence(self) -> EvidenceService | None:
-        if self.state_dir is None:
-            return None
-        from contextive.ingest.evidence_service import EvidenceService
-        from contextive.ingest.trace_service import TraceService
-
-        return EvidenceService(TraceService(self.root), self.state_dir)
-
     def _check_required(self, options: ReportOptions, settings: TraceSettings, state: TraceState) -> int:
         if not options.ci or not options.require:
             return 0
@@ -269,9 +261,9 @@ class DuvetProject:
 
         failures = list(failed_gates(state.formats, options.require))
         levels = [EvidenceLevel[word.upper()] for word in options.require if word in EVIDENCE_GATES]
-        if levels and (evidence := self._evidence()) is not None:
+        if levels and self.open_evidence is not None:
             reports = state.analysis.reports.values()
-            failures += weak_evidence(reports, evidence, max(levels), settings.download_dir)
+            failures += weak_evidence(reports, self.open_evidence(), max(levels), settings.download_dir)
         for line in failures:
             self.print_progress(line)
         return 1 if failures else 0
@@ -298,7 +290,7 @@ class DuvetProject:
                 location_in_project(problem.location, settings.download_dir) for problem in (*problems, *warnings)
             )
             lines = _source_lines(files, locations)
-            evidence = service.described(all_requirements(state)) if (service := self._evidence()) is not None else {}
+            evidence = self.open_evidence().described(all_requirements(state)) if self.open_evidence is not None else {}
             text = write_sarif(
                 problems, warnings, reports, download_dir=settings.download_dir, lines=lines,
                 evidence={r.identifier: evidence[r.identifier].words for r in all_requirements(state) if evidence},

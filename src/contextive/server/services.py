@@ -96,7 +96,7 @@ def _evidence(host: Host) -> EvidenceService:
     from contextive.ingest.evidence_service import EvidenceService
     from contextive.ingest.trace_service import TraceService
 
-    return EvidenceService(host.services.get(TraceService), host.state_dir)
+    return EvidenceService(host.services.get(TraceService), host.state_dir, tuple(host.config.evidence.paths))
 
 
 def _requirement_search(host: Host) -> RequirementSearch:
