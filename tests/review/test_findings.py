@@ -189,6 +189,18 @@ def test_a_moved_file_and_moved_code_are_not_reported(project: ReviewedProject) 
     assert project.findings() == []
 
 
+def test_a_citation_that_was_broken_before_is_not_reported_when_its_file_moves(project: ReviewedProject) -> None:
+    broken = "#= docs/spec/door.md#nowhere\n#% The door MUST sing.\ndef sing(door):\n    door.sing()\n"
+    project.write("src/song.py", broken)
+    project.git("add", ".")
+    project.git("commit", "--quiet", "-m", "song")
+    (project.root / "src/song.py").unlink()
+    project.write("src/songs/song.py", broken)
+    assert project.findings() == []
+    project.write("src/songs/copy.py", broken)
+    assert project.kinds() == ["citation_broken"]
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
@@ -304,12 +305,17 @@ def _merged(findings: Iterable[Finding]) -> Iterator[Finding]:
 ##% A citation that no longer matches its specification MUST be reported as broken.
 def broken_citations(old: ProjectVersion, new: ProjectVersion, explained: AbstractSet[str]) -> Iterator[Finding]:
     """Citations that are invalid now and were not before. `explained` are requirements that are reported anyway."""
-    before = [_identity(old.analysis.citations[number]) for number in old.analysis.invalid]
-    known = dict.fromkeys(before)
+    before = [old.analysis.citations[number] for number in old.analysis.invalid]
+    places = {_identity(citation) for citation in before}
+    known = Counter(_identity(citation)[1:] for citation in before)
     quoted: dict[tuple[object, ...], Citation] = {}
-    for number, problem in new.analysis.invalid.items():
-        citation = new.analysis.citations[number]
-        if citation.type is CitationType.SPEC or _identity(citation) in known:
+    invalid = [(new.analysis.citations[number], problem) for number, problem in new.analysis.invalid.items()]
+    # Those in their old files come first. What is left of the count has moved to another file.
+    for citation, problem in sorted(invalid, key=lambda item: _identity(item[0]) not in places):
+        if citation.type is CitationType.SPEC:
+            continue
+        if known[_identity(citation)[1:]]:
+            known[_identity(citation)[1:]] -= 1
             continue
         if not quoted:
             quoted = {_identity(one): one for one in old.analysis.citations}
