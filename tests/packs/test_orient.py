@@ -12,6 +12,7 @@ import pytest
 from contextive.errors import InvalidRequest, NotFound
 from contextive.registry.budget import estimated_tokens
 from contextive.search.orientation import first_paragraph
+from contextive.store import open_store
 from tests.conventions.source_tree import ROOT
 from tests.processes import wait_until
 from tests.raw_clients import StdioClient
@@ -108,6 +109,25 @@ def test_without_an_index_the_answer_says_so(tmp_path: Path) -> None:
         found = pipe.call("orient", {})["structuredContent"]
     assert found["project"]["summary"] == "Tea is a library that brews tea."
     assert "not indexed yet" in found["broken"][0]
+
+
+##= docs/spec/host.md#orientation
+##% Without an index, `orient` MUST answer with what is known and say so.
+def test_before_the_first_run_a_task_is_answered_from_the_files(tmp_path: Path) -> None:
+    project = Path(shutil.copytree(ROOT / "examples" / "parcel-locker", tmp_path / "locker"))
+    store = open_store(project / ".contextive")
+    # Another process has the right to index and does nothing, so the first run never starts.
+    lease = store.acquire_lease("keeper", "elsewhere:42")
+    assert lease is not None
+    with StdioClient("serve", "--stdio", cwd=project, env={"CONTEXTIVE_KNOWLEDGE__EMBEDDING_MODEL": "none"}) as running:
+        running.initialize()
+        found = running.call("orient", {"task": "open a box with a code"})["structuredContent"]
+    lease.release()
+    store.close()
+    assert "src/locker/doors.py" in paths(found["code"])
+    assert "tests/test_codes.py" in paths(found["tests"])
+    assert found["requirements"]
+    assert "searched directly" in found["warnings"][0]
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from contextive.ingest.layer_sources import LayerSource
     from contextive.ingest.parser_pool import ParserPool
     from contextive.ingest.reports import Reporter
+    from contextive.search.direct_scan import UnindexedFiles
     from contextive.search.editor_links import EditorLinks
     from contextive.search.embedding.factory import BackgroundEmbedder
     from contextive.search.embedding.protocol import Embedder
@@ -150,7 +151,6 @@ class Index:
         self.ensure_fresh(_SEARCH_WAIT_SECONDS)
         with self._lock:
             if self._search is None:
-                from contextive.search.direct_scan import UnindexedFiles
                 from contextive.search.service import SearchService
 
                 self._search = SearchService(
@@ -160,11 +160,19 @@ class Index:
                     self._links,
                     observer=self._observer,
                     missing_embeddings=self._missing,
-                    unindexed=UnindexedFiles(
-                        self.settings.root, self.settings.state_dir, self.settings.ingest, self.store
-                    ),
+                    unindexed=self._unindexed_files(),
                 )
             return self._search
+
+    def files_before_first_run(self) -> UnindexedFiles | None:
+        """The project's files while the watcher's first run is not finished; None if the index can answer."""
+        files = self._unindexed_files() if self._watcher is not None else None
+        return None if files is None or files.index_is_complete else files
+
+    def _unindexed_files(self) -> UnindexedFiles:
+        from contextive.search.direct_scan import UnindexedFiles
+
+        return UnindexedFiles(self.settings.root, self.settings.state_dir, self.settings.ingest, self.store)
 
     @property
     def search_settings(self) -> SearchSettings:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from contextive.knowledge.artifact import ArtifactType
     from contextive.knowledge.graph import Edge, Node
     from contextive.search.answer import SearchResult
+    from contextive.search.direct_scan import UnindexedFiles
     from contextive.search.index import Index
     from contextive.search.requirement_search import RequirementSearch
     from contextive.search.service import SearchService
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
     from contextive.trace.requirement import Requirement
 
 _RESULTS: Final = 25
+_SCAN_SECONDS: Final = 0.8
+_SECTIONS: Final[Mapping[str, str]] = {"code": "code", "test": "tests", "proto": "code"}
+"""The sections for types of files. All others are documents."""
 _MAX_FILES: Final = 20_000
 _MAX_SUBJECTS: Final = 60
 _MAX_EDGES: Final = 100
@@ -169,6 +173,8 @@ class Orientation:
         places = PlaceCollector()
         for requirement, where in self._requirements_about(task):
             places.add("requirements", Place(where, "matches", title=_requirement_title(requirement)))
+        if (files := self._index.files_before_first_run()) is not None:
+            return self._task_before_first_run(task, files, places)
         search = self._index.search  # checks once that the index is up to date
         response = search.search(SearchRequest(query=task, limit=_RESULTS, include_graph=False))
         note_paths = {note.path for note in self._notes.view().catalog.notes}
@@ -185,6 +191,24 @@ class Orientation:
             places.add_all("code", map(_place_of, [*code[_FIRST_CODE:], *_of_type(search, task, ("code", "proto"))]))
             places.add_all("tests", map(_place_of, [*by_section.get("tests", ()), *_of_type(search, task, ("test",))]))
         return places.result(response.metadata.warnings)
+
+    ##= docs/spec/host.md#orientation
+    ##% Without an index, `orient` MUST answer with what is known and say so.
+    def _task_before_first_run(self, task: str, files: UnindexedFiles, places: PlaceCollector) -> Surroundings:
+        """Passages of files that are read directly, within a second."""
+        from contextive.search.direct_scan import ScanLimits
+        from contextive.store.values import ChunkFilter
+
+        scan = files.scan(task, ChunkFilter(), all_files=True, limits=ScanLimits(seconds=_SCAN_SECONDS))
+        if scan is None:
+            return places.result(())
+        note_paths = {note.path for note in self._notes.view().catalog.notes}
+        for number in sorted(scan.scores, key=lambda number: (-scan.scores[number], -number))[:_RESULTS]:
+            row = scan.rows[number]
+            path, lines = row.artifact.path, f"{row.chunk.line_start}-{row.chunk.line_end}"
+            section = "notes" if path in note_paths else _SECTIONS.get(row.artifact.artifact_type, "documents")
+            places.add(section, Place(path, "matches", lines, row.chunk.title[:MAX_TEXT] or None))
+        return places.result((scan.warning(),))
 
     def _add_connected(self, code: Sequence[SearchResult], places: PlaceCollector) -> None:
         """Add what is connected with the best code: its callers and what it calls, tests named after it, and its tests."""
@@ -316,7 +340,7 @@ def _section_of(result: SearchResult, note_paths: Collection[str]) -> str | None
         return None
     if chunk.artifact_path in note_paths:
         return "notes"
-    return {"code": "code", "test": "tests", "proto": "code"}.get(chunk.artifact_type, "documents")
+    return _SECTIONS.get(chunk.artifact_type, "documents")
 
 
 def _requirement_title(requirement: Requirement) -> str:
