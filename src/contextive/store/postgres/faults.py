@@ -31,7 +31,7 @@ _HINTS = {
     "53300": "Raise max_connections of the server, or lower store.connections.",
     "53": "Free some space on the database server.",
 }
-_MIGRATE = "Run contextive-mcp migrate with the role that owns the schema."
+MIGRATE_HINT = "Start one server with store.migrate on, as the role that owns the schema."
 _PASSING = ("08", "57P", "53300", "25006", "40")
 """Errors that may be gone with the next attempt, on another connection."""
 
@@ -59,9 +59,9 @@ def error_for(error: Error) -> ContextiveError:
     state = sqlstate_of(error)
     match state:
         case "42P01" | "3F000":
-            return Unavailable("The database has no tables for this project.", hint=_MIGRATE)
+            return Unavailable("The database has no tables for this project.", hint=MIGRATE_HINT)
         case "42501":
-            return Unavailable("The role in store.dsn may not do this.", hint=_MIGRATE)
+            return Unavailable("The role in store.dsn may not do this.", hint=MIGRATE_HINT)
         case "55P03":
             return Unavailable("The index is busy.", hint="Another process is writing; try again in a moment.")
     for length in (5, 3, 2):

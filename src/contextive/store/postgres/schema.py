@@ -2,46 +2,26 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 import time
-from dataclasses import dataclass
 from functools import cache
-from importlib import resources
 from typing import Any
 
 import psycopg
 from psycopg import sql
 
 from contextive.errors import ConfigError, Unavailable
+from contextive.store.postgres.faults import MIGRATE_HINT
+from contextive.store.sql.migration import Migration, read_migrations
 
 _PROJECT = re.compile(r"[a-z][a-z0-9_]{0,40}")
 _OLDEST_SERVER = 150_000
-MIGRATE_HINT = "Run contextive-mcp migrate with the role that owns the schema."
-
-
-@dataclass(frozen=True, slots=True)
-class Migration:
-    """A script that migrates the tables to one version."""
-
-    version: int
-    name: str
-    script: str
-
-    @property
-    def checksum(self) -> str:
-        return hashlib.sha256(self.script.encode()).hexdigest()
 
 
 @cache
 def migrations() -> tuple[Migration, ...]:
     """All migrations, oldest first."""
-    folder = resources.files(__package__) / "migrations"
-    files = sorted((file for file in folder.iterdir() if file.name.endswith(".sql")), key=lambda file: file.name)
-    return tuple(
-        Migration(int(file.name[:4]), file.name.removesuffix(".sql"), file.read_text(encoding="utf-8"))
-        for file in files
-    )
+    return read_migrations(__package__)
 
 
 def latest_version() -> int:

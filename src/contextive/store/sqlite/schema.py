@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
 import sqlite3
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
-from importlib import resources
 
 from contextive.errors import Unavailable
+from contextive.store.sql.migration import Migration as Migration
+from contextive.store.sql.migration import read_migrations
 
 _HISTORY = """CREATE TABLE IF NOT EXISTS migration
     (version INTEGER PRIMARY KEY, name TEXT NOT NULL, checksum TEXT NOT NULL, applied_at REAL NOT NULL)"""
@@ -19,28 +18,10 @@ _HISTORY = """CREATE TABLE IF NOT EXISTS migration
 NEWER_SCHEMA_HINT = "Upgrade contextive-mcp, or run contextive-mcp rebuild to rename this index and build a new one."
 
 
-@dataclass(frozen=True, slots=True)
-class Migration:
-    """A script that migrates the schema to one version."""
-
-    version: int
-    name: str
-    script: str
-
-    @property
-    def checksum(self) -> str:
-        return hashlib.sha256(self.script.encode()).hexdigest()
-
-
 @cache
 def migrations() -> tuple[Migration, ...]:
     """All migrations, oldest first."""
-    folder = resources.files(__package__) / "migrations"
-    files = sorted((file for file in folder.iterdir() if file.name.endswith(".sql")), key=lambda file: file.name)
-    return tuple(
-        Migration(int(file.name[:4]), file.name.removesuffix(".sql"), file.read_text(encoding="utf-8"))
-        for file in files
-    )
+    return read_migrations(__package__)
 
 
 def latest_version() -> int:
